@@ -150,15 +150,14 @@ class ContributionHistogram:
     users: IntArray
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
-        users = _whole_numbers(self.users, "users", MAX_USERS, problems)
-        if sizes is not None and np.any(np.diff(sizes) <= 0):
-            at = int(np.argmax(np.diff(sizes) <= 0)) + 2
-            problems.add(f"sizes must be distinct and ascending; entry {at} is not above the one before")
-        if sizes is not None and users is not None and sizes.shape != users.shape:
-            problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
+            users = _whole_numbers(self.users, "users", MAX_USERS, problems)
+            if sizes is not None and np.any(np.diff(sizes) <= 0):
+                at = int(np.argmax(np.diff(sizes) <= 0)) + 2
+                problems.add(f"sizes must be distinct and ascending; entry {at} is not above the one before")
+            if sizes is not None and users is not None and sizes.shape != users.shape:
+                problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
         assert sizes is not None
         assert users is not None
         object.__setattr__(self, "sizes", read_only(sizes))
@@ -174,9 +173,8 @@ class ContributionHistogram:
         Raises:
             InvalidInput: Empty, not whole, below 1 or above 1e12.
         """
-        problems = Problems()
-        checked = _whole_numbers(counts, "counts", MAX_SIZE, problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            checked = _whole_numbers(counts, "counts", MAX_SIZE, problems)
         assert checked is not None
         sizes, users = np.unique(checked, return_counts=True)
         return cls(sizes=sizes, users=users)
@@ -188,14 +186,13 @@ class ContributionHistogram:
         Raises:
             InvalidInput: As the class; also where the users of one size add up to more than 1e12.
         """
-        problems = Problems()
-        size_column = _whole_numbers(sizes, "sizes", MAX_SIZE, problems)
-        user_column = _whole_numbers(users, "users", MAX_USERS, problems)
-        if size_column is not None and user_column is not None and size_column.shape != user_column.shape:
-            problems.add(
-                f"sizes and users must have the same length; got {size_column.size} and {user_column.size}"
-            )
-        problems.raise_if_any()
+        with Problems() as problems:
+            size_column = _whole_numbers(sizes, "sizes", MAX_SIZE, problems)
+            user_column = _whole_numbers(users, "users", MAX_USERS, problems)
+            if size_column is not None and user_column is not None and size_column.shape != user_column.shape:
+                problems.add(
+                    f"sizes and users must have the same length; got {size_column.size} and {user_column.size}"
+                )
         assert size_column is not None
         assert user_column is not None
         distinct, where = np.unique(size_column, return_inverse=True)

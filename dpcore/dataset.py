@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
@@ -34,14 +33,21 @@ class Contribution(enum.Enum):
 
 
 class _Facet:
-    """Arrays that become read-only and are compared by content."""
+    """Arrays that become int64 or float64, as their types say, and read-only, and are compared by content."""
 
-    def _settle(self, problems: Problems) -> None:
+    def __post_init__(self) -> None:
+        arrays = [f for f in fields(self) if "Array" in f.type and getattr(self, f.name) is not None]  # type: ignore[arg-type]
+        for f in arrays:
+            kind = np.int64 if f.type.startswith("Int") else np.float64
+            object.__setattr__(self, f.name, np.array(getattr(self, f.name), kind, order="C"))
+        problems = Problems()
+        self._check(problems)
         problems.raise_if_any()
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        for f in arrays:
+            getattr(self, f.name).flags.writeable = False
+
+    def _check(self, problems: Problems) -> None:
+        """Say what is wrong with the attributes."""
 
     @cached_property
     def digest(self) -> str:
@@ -59,8 +65,16 @@ class _Facet:
         return hash(self.digest)
 
 
-def _codes(values: npt.ArrayLike) -> IntArray:
-    return np.array(values, dtype=np.int64)
+class _OfTasks(_Facet):
+    """A facet of tasks, which some columns name together."""
+
+    column: str
+    further_columns: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +94,13 @@ class Values(_Facet):
     values: FloatArray
     column: str = "value"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "user_codes", _codes(self.user_codes))
-        object.__setattr__(self, "values", np.array(self.values, dtype=np.float64))
-        problems = Problems()
+    def _check(self, problems: Problems) -> None:
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(np.diff(self.user_codes) < 0):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
-        self._settle(problems)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,28 +126,24 @@ class Totals(_Facet):
         """Contributions as totals, exactly: as many entries as there are sizes, whatever the number of users."""
         return cls(histogram.sizes, "", histogram.users)
 
-    def __post_init__(self) -> None:
-        problems = Problems()
-        totals = np.array(self.totals, dtype=np.float64).ravel()
-        order = np.argsort(totals, kind="stable") if self.users is not None else None
-        if order is not None:
-            totals = totals[order]
-        elif not np.all(totals[1:] >= totals[:-1]):  # millions that come in order need no sorting
-            totals = np.sort(totals)
-        object.__setattr__(self, "totals", totals)
-        if self.users is not None and order is not None:
-            users = np.array(self.users, dtype=np.int64).ravel()
+    def _check(self, problems: Problems) -> None:
+        totals = np.asarray(self.totals, dtype=np.float64).ravel()
+        if self.users is not None:
+            order = np.argsort(totals, kind="stable")
+            totals, users = totals[order], self.users.ravel()
             if users.shape != totals.shape or (users < 1).any():
                 problems.add("users must be whole numbers of at least 1, one per bin of totals")
             else:
                 object.__setattr__(self, "users", users[order])
-        if self.totals.size == 0 or not np.all(np.isfinite(self.totals)) or self.totals[0] < 0:
+        elif not np.all(totals[1:] >= totals[:-1]):  # millions that come in order need no sorting
+            totals = np.sort(totals)
+        object.__setattr__(self, "totals", totals)
+        if totals.size == 0 or not np.all(np.isfinite(totals)) or totals[0] < 0:
             problems.add("totals must be finite numbers of at least 0, one per user")
-        self._settle(problems)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(_Facet):
+class Pairs(_OfTasks):
     """Distinct pairs of user and task (a task is a group of a GROUP BY, a model, a product ...).
 
     Attributes:
@@ -169,33 +175,17 @@ class Pairs(_Facet):
     rows_without_group: int = 0
     further_columns: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        """What tasks are called: their columns, ``product × day``."""
-        return " × ".join((self.column, *self.further_columns))
-
-    def __post_init__(self) -> None:
-        for name in ("user_codes", "task_codes", "rows"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _codes(getattr(self, name)))
-        for name in ("sums", "sums_of_squares"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
-        problems = Problems()
-        if (
-            self.user_codes.shape != self.task_codes.shape
-            or self.user_codes.ndim != 1
-            or not self.user_codes.size
-        ):
+    def _check(self, problems: Problems) -> None:
+        users, tasks = self.user_codes, self.task_codes
+        if users.shape != tasks.shape or users.ndim != 1 or not users.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
         else:
-            step, task_step = np.diff(self.user_codes), np.diff(self.task_codes)
+            step, task_step = np.diff(users), np.diff(tasks)
             if np.any(step < 0) or np.any((step == 0) & (task_step <= 0)):
                 problems.add("pairs must be distinct and sorted by user, then task")
-            if self.task_codes.min() < 0 or self.task_codes.max() >= self.num_tasks or self.user_codes[0] < 0:
+            if tasks.min() < 0 or tasks.max() >= self.num_tasks or users[0] < 0:
                 problems.add("a code is out of range")
         self._check_amounts(problems)
-        self._settle(problems)
 
     def _check_amounts(self, problems: Problems) -> None:
         for name in ("rows", "sums", "sums_of_squares"):
@@ -213,7 +203,7 @@ class Pairs(_Facet):
 
 
 @dataclass(frozen=True, eq=False)
-class TaskSizes(_Facet):
+class TaskSizes(_OfTasks):
     """Users per task, where the pairs themselves were too many or stayed in the engine.
 
     Attributes:
@@ -229,21 +219,14 @@ class TaskSizes(_Facet):
     column: str = "task"
     further_columns: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        """What tasks are called: their columns, ``product × day``."""
-        return " × ".join((self.column, *self.further_columns))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "users", np.sort(_codes(self.users).ravel()))
-        problems = Problems()
+    def _check(self, problems: Problems) -> None:
+        object.__setattr__(self, "users", np.sort(self.users.ravel()))
         if self.users.size == 0 or self.users[0] < 1:
             problems.add("users must be whole numbers of at least 1, one per task")
-        self._settle(problems)
 
 
 @dataclass(frozen=True, eq=False)
-class PairSizes(_Facet):
+class PairSizes(_OfTasks):
     """How pairs of user and task are distributed, where the pairs themselves were too many or stayed in the engine.
 
     Attributes:
@@ -267,18 +250,10 @@ class PairSizes(_Facet):
     column: str = "task"
     further_columns: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        """What tasks are called: their columns, ``product × day``."""
-        return " × ".join((self.column, *self.further_columns))
-
-    def __post_init__(self) -> None:
-        problems = Problems()
+    def _check(self, problems: Problems) -> None:
         for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
-            for name in names:
-                object.__setattr__(self, name, _codes(getattr(self, name)).ravel())
             arrays = [getattr(self, name) for name in names]
-            if arrays[0].size == 0 or any(array.shape != arrays[0].shape for array in arrays):
+            if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
                 problems.add(f"{', '.join(names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
                 problems.add(f"{', '.join(names)} must be at least 1")
@@ -287,7 +262,6 @@ class PairSizes(_Facet):
             or float(self.rows.astype(np.float64) @ self.pairs) != float(self.task_rows.sum(dtype=np.float64))
         ):
             problems.add("pairs and tasks must add up to the same rows and pairs")
-        self._settle(problems)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,25 +285,18 @@ class LabelledRows(_Facet):
     feature_names: tuple[str, ...]
     label: str = "label"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", np.array(self.features, dtype=np.float64, order="C"))
-        object.__setattr__(self, "labels", np.array(self.labels, dtype=np.float64))
-        object.__setattr__(self, "user_codes", _codes(self.user_codes))
-        problems = Problems()
-        rows = self.labels.shape
+    def _check(self, problems: Problems) -> None:
+        rows, names = self.labels.shape, self.feature_names
         if self.features.ndim != 2 or self.features.size == 0 or self.features.shape[:1] != rows:
             problems.add("features must have one row per label and at least one column")
         elif self.user_codes.shape != rows or self.user_codes.min() < 0:
             problems.add("user_codes must name one owner per row, 0 or above")
-        elif len(set(self.feature_names)) != len(self.feature_names) or self.features.shape[1] != len(
-            self.feature_names
-        ):
+        elif not len(set(names)) == len(names) == self.features.shape[1]:
             problems.add("feature_names must be one different name per column of features")
         if self.features.size > MAX_TABLE_ENTRIES:
             problems.add(f"{self.features.size:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
         if not (np.all(np.isfinite(self.features)) and np.all(np.isfinite(self.labels))):
             problems.add("features and labels must be finite numbers")
-        self._settle(problems)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,15 +346,12 @@ class Dataset:
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
-        if self.values is not None:
-            per_user = np.bincount(self.values.user_codes)
-            of_values = ContributionHistogram.from_counts(per_user[per_user > 0])
-            if self.contribution is Contribution.ROWS and of_values != self.histogram:
-                problems.add("the values facet does not have the histogram's rows per user")
-        if self.table is not None and self.contribution is Contribution.ROWS:
-            per_user = np.bincount(self.table.user_codes)
+        for name, facet in (("values", self.values), ("table", self.table)):
+            if facet is None or self.contribution is not Contribution.ROWS:
+                continue
+            per_user = np.bincount(facet.user_codes)
             if ContributionHistogram.from_counts(per_user[per_user > 0]) != self.histogram:
-                problems.add("the table facet does not have the histogram's rows per user")
+                problems.add(f"the {name} facet does not have the histogram's rows per user")
         problems.raise_if_any()
 
     @cached_property

@@ -11,7 +11,7 @@ import enum
 
 from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Released, Training
-from dpcore.code.names import SAME_THING, markdown_table
+from dpcore.code.names import markdown_table
 
 
 class Library(enum.Enum):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from numbers import Real
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -49,6 +50,7 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.CLASSIFIER: (("threshold",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
+_WHOLE = ("max_rows", "max_groups", "max_length", "coefficients")
 _LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
 """Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
 _BOUNDS = (
@@ -61,6 +63,8 @@ _BOUNDS = (
     "budget",
     "largest_user_weight",
 )
+PLAIN_PYTHON_ONLY = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
+"""What no library but plain Python can express."""
 PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases of one number per group."""
 OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
@@ -177,32 +181,25 @@ class Choice:
     max_length: int = 10_000_000
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        self._check_bound(problems)
-        self._check_delta(problems)
-        self._check_values(problems)
-        problems.whole(1, MAX_LENGTH, max_length=self.max_length)
-        problems.whole(1, 10**6, coefficients=self.coefficients)
-        if (self.released is Released.CLASSIFIER) != (self.training is not None):
-            problems.add("a classifier, and nothing else, says how it is trained")
-        names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
-        if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
-            problems.add("columns, file and table must have names")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            self._check_bound(problems)
+            self._check_delta(problems)
+            self._check_values(problems)
+            problems.whole(1, MAX_LENGTH, max_length=self.max_length)
+            problems.whole(1, 10**6, coefficients=self.coefficients)
+            if (self.released is Released.CLASSIFIER) != (self.training is not None):
+                problems.add("a classifier, and nothing else, says how it is trained")
+            names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
+            if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
+                problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
-        for name in ("max_rows", "max_groups", "max_length", "coefficients"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, int(value))
-        for name in (
-            *("epsilon", "delta", "threshold", "max_total", "min_total", "max_norm", "lower", "upper"),
-            "exponent",
-        ):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, float(value) + 0.0)
-        for name in ("budget", "inflation", "largest_user_weight"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, float(value))
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in _WHOLE and value is not None:
+                object.__setattr__(self, f.name, int(value))
+            elif isinstance(value, Real) and not isinstance(value, bool):
+                object.__setattr__(self, f.name, float(value) + 0.0)  # No negative zero.
         object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
@@ -226,8 +223,8 @@ class Choice:
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
-        if self.delta is not None and problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:
-            problems.add("delta must lie strictly between 0 and 1")
+        if self.delta is not None:
+            problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
         if self.noise is NoiseKind.GAUSSIAN and self.released in _LAPLACE_ONLY:
@@ -240,16 +237,12 @@ class Choice:
             Released.QUANTILE,
             Released.COEFFICIENTS,
         )
-        if needed and problems.finite(lower=self.lower, upper=self.upper):
-            assert self.lower is not None
-            assert self.upper is not None
-            if self.lower >= self.upper:
-                problems.add("the lower value bound must lie below the upper one")
+        if needed:
+            problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.released is Released.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
         for q in self.quantiles:
-            if problems.finite(quantile=q) and not 0.0 < q < 1.0:
-                problems.add("a quantile must lie strictly between 0 and 1")
+            problems.inside(0.0, 1.0, **{"a quantile": q})
 
     @property
     def is_private(self) -> bool:
@@ -263,6 +256,12 @@ class Choice:
         What a release says of private data is public, but not the data themselves.
         """
         return self.disclosure is Disclosure.PUBLIC and self.known_columns
+
+    @property
+    def in_libraries(self) -> bool:
+        """Whether libraries other than plain Python know of such a release; their quantiles count all rows alike."""
+        weighted = self.released is Released.QUANTILE and self.threshold is not None
+        return not weighted and self.released not in PLAIN_PYTHON_ONLY
 
     @property
     def public_counts(self) -> bool:

@@ -19,9 +19,9 @@ from dpcore.common.noise_error import NoiseKind
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def _environment(folder: Path) -> jinja2.Environment:
     settings = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # Programs know nothing of HTML; names from outside pass through the filters below.
         trim_blocks=True,
         lstrip_blocks=True,
@@ -33,6 +33,16 @@ def _environment() -> jinja2.Environment:
     return settings
 
 
+def render(path: Path, **values: Any) -> str:
+    """The text of a template, its lines ended.
+
+    Args:
+        path: Of the file, up to ``.jinja``.
+        **values: What the template needs.
+    """
+    return _environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n") + "\n"
+
+
 def program(library: str, choice: Choice, **more: Any) -> str:
     """The program without its head.
 
@@ -41,20 +51,17 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         choice: What is carried away; the template sees it under this name.
         more: What else the template needs.
     """
-    text = (
-        _environment()
-        .get_template(f"{library}.jinja")
-        .render(
-            choice=choice,
-            released=choice.released.name,
-            gaussian=choice.noise is NoiseKind.GAUSSIAN,
-            smooth=choice.threshold is not None,
-            per_group=choice.released in PER_GROUP,
-            of_values=choice.released in OF_VALUES,
-            groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
-            parquet=is_parquet(choice),
-            tabs=choice.file.lower().endswith((".tsv", ".tab")),
-            **more,
-        )
+    text = render(
+        Path(__file__).with_name(library),
+        choice=choice,
+        released=choice.released.name,
+        gaussian=choice.noise is NoiseKind.GAUSSIAN,
+        smooth=choice.threshold is not None,
+        per_group=choice.released in PER_GROUP,
+        of_values=choice.released in OF_VALUES,
+        groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
+        parquet=is_parquet(choice),
+        tabs=choice.file.lower().endswith((".tsv", ".tab")),
+        **more,
     )
     return text.rstrip("\n")

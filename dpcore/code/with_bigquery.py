@@ -23,8 +23,6 @@ from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
-"""What BigQuery cannot express; `_differences` says why."""
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
@@ -34,8 +32,7 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """The statements, or sentences that say why there are none."""
-    quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    body = "" if quantile_of_weights or choice.released in _WITHOUT else _statements(choice)
+    body = _statements(choice) if choice.in_libraries else ""
     return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 

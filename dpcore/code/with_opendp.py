@@ -20,14 +20,11 @@ RELATION = (
     "one user would be replaced."
 )
 CANDIDATES = 1001
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
-"""What OpenDP's context cannot express; `_differences` says why."""
 
 
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
-    quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    body = "" if quantile_of_weights or choice.released in _WITHOUT else _program(choice)
+    body = _program(choice) if choice.in_libraries else ""
     relation = RELATION if choice.max_norm is None else common.ADD_OR_REMOVE
     return common.put_together(choice, LIBRARY, relation, _differences(choice), body, NEEDS)
 

@@ -16,14 +16,11 @@ from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "PipelineDP 0.3"
 NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
-"""What PipelineDP cannot express; `_differences` says why."""
 
 
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
-    quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    without = quantile_of_weights or choice.max_norm is not None or choice.released in _WITHOUT
+    without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else _program(choice)
     needs = common.with_parquet(NEEDS, choice)
     return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)

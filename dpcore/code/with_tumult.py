@@ -13,15 +13,12 @@ from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "Tumult Analytics 0.21"
 NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
-"""What Tumult cannot express; `_differences` says why."""
 RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
-    quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    without = quantile_of_weights or choice.max_norm is not None or choice.released in _WITHOUT
+    without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else templates.program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
     return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, NEEDS)
 

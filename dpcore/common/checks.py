@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
 
@@ -38,22 +39,41 @@ def _as_float(value: object) -> float:
 
 @dataclass
 class Problems:
-    """A collector: call its checks one after another, then ``raise_if_any``."""
+    """A collector: ``with Problems() as problems`` runs its checks one after another and refuses at the block's end.
+
+    Raises:
+        InvalidInput: With all problems found, when the block ends without an error of its own, by ``return`` too.
+    """
 
     found: list[InputProblem] = field(default_factory=list)
 
+    def __enter__(self) -> Problems:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.raise_if_any()
+
     def add(self, what: str, where: str = "", remedy: str = "") -> None:
         """Record one problem (see `dpcore.common.errors.InputProblem`)."""
-        self.found.append(InputProblem(what, where, remedy))
+        self.extend([InputProblem(what, where, remedy)])
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
-        """Record several problems."""
-        self.found.extend(problems)
+        """Record several problems, of those that are known already none."""
+        self.found.extend(one for one in problems if one not in self.found)
 
     def raise_if_any(self) -> None:
         """Raise `InvalidInput` with all recorded problems; do nothing where there are none."""
         if self.found:
             raise InvalidInput(self.found)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Record what is refused within, in place of an end there."""
+        try:
+            yield
+        except InvalidInput as refused:
+            self.extend(refused.problems)
 
     def finite(self, **named: object) -> bool:
         """Require finite real numbers. Returns whether all were."""
@@ -75,6 +95,32 @@ class Problems:
             f"lie between {wording.entered(low)} and {wording.entered(high)}",
         )
 
+    def inside(self, low: float, high: float, **named: object) -> bool:
+        """Require numbers strictly between low and high. Returns whether all were."""
+        return self._each(
+            named,
+            lambda x: low < x < high,
+            f"lie strictly between {wording.entered(low)} and {wording.entered(high)}",
+        )
+
+    def ascending(self, **named: object) -> bool:
+        """Require two finite numbers, the first below the second. Returns whether they were."""
+        if not self.finite(**named):
+            return False
+        (lower, low), (upper, high) = named.items()
+        if _as_float(low) < _as_float(high):
+            return True
+        got = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
+        self.add(f"{lower} must lie below {upper}; got {got}")
+        return False
+
+    def of_kind(self, kind: type, **named: object) -> bool:
+        """Require objects of a class. Returns whether all were."""
+        wrong = [name for name, value in named.items() if not isinstance(value, kind)]
+        for name in wrong:
+            self.add(f"{name} must be of the kind {kind.__name__}")
+        return not wrong
+
     def whole(self, low: int, high: int, **named: object) -> bool:
         """Require whole numbers in [low, high]. Returns whether all were."""
         return self._each(
@@ -91,3 +137,18 @@ class Problems:
                 self.add(f"{name} must {must}; got {shown(value)}")
                 fine = False
         return fine
+
+
+class _AtOnce(Problems):
+    """Nothing is collected: each check refuses by itself."""
+
+    def extend(self, problems: Iterable[InputProblem]) -> None:
+        raise InvalidInput(problems)
+
+    def _each(self, named: dict[str, object], holds: Callable[[float], bool], must: str) -> bool:
+        with Problems() as problems:
+            return problems._each(named, holds, must)
+
+
+require = _AtOnce()
+"""Where there is one check alone: ``require.positive(bound=bound)`` raises `InvalidInput` with all that it finds."""

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 
+from dpcore.common.certificate import Certificate
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 
@@ -52,3 +53,10 @@ def choice_document(
 def finite(value: float) -> float | None:
     """The value as JSON holds it: null where it is not finite."""
     return value if math.isfinite(value) else None
+
+
+def proof(certificate: Certificate | None) -> dict[str, object]:
+    """What is proved, as every file of choices says it; ``none`` where nothing is."""
+    if certificate is None:
+        return {"proved_relative_gap": None, "proof": "none"}
+    return {"proved_relative_gap": finite(certificate.relative_gap), "proof": certificate.argument}

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
@@ -65,16 +66,14 @@ def laplace(
     Source: Dwork et al. 2006 (Epasto et al. 2020, theorem 1).
     """
     exact = np.asarray(values, dtype=np.float64)
-    problems = Problems()
-    if exact.ndim != 1 or exact.size == 0 or not np.all(np.isfinite(exact)):
-        problems.add("values must be a vector of finite numbers")
-    problems.positive(sensitivity=sensitivity)
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if exact.ndim != 1 or exact.size == 0 or not np.all(np.isfinite(exact)):
+            problems.add("values must be a vector of finite numbers")
+        problems.positive(sensitivity=sensitivity)
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
     scale = float(sensitivity) / float(epsilon)
     if not math.isfinite(scale):
-        problems.add("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
-    problems.raise_if_any()
+        raise refusal("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
     measurement = dp.m.make_laplace(*space, scale=scale)
@@ -227,13 +226,12 @@ class GaussianSteps:
         Raises:
             InvalidInput: Values not whole or not a vector, or more was asked than is left; nothing was drawn.
         """
-        problems = Problems()
-        exact = _whole_vector(values, problems)
-        if problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity) and (
-            int(squared_sensitivity) > self.left
-        ):
-            problems.add("this vector may move by more than is left of what was paid for")
-        problems.raise_if_any()
+        with Problems() as problems:
+            exact = _whole_vector(values, problems)
+            if problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity) and (
+                int(squared_sensitivity) > self.left
+            ):
+                problems.add("this vector may move by more than is left of what was paid for")
         self.left -= int(squared_sensitivity)
         return np.array(_gaussian_measurement(exact.size, self.scale)(exact.tolist()), dtype=np.int64)
 
@@ -257,12 +255,10 @@ def discrete_gaussian_steps(
 
     Source: Canonne, Kamath, Steinke 2020, proposition 7; Bun, Steinke 2016, lemma 2.3, for the composition.
     """
-    problems = Problems()
-    problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity)
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    if problems.positive(delta=delta) and delta >= 1.0:
-        problems.add(f"delta must be below 1; got {delta!r}")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity)
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+        problems.inside(0.0, 1.0, delta=delta)
     total = int(squared_sensitivity)
     scale = gaussian_scale(total, epsilon, delta)
     proven, at = _fixed(_gaussian_measurement(1, scale), delta).map(_root_above(total))
@@ -310,13 +306,12 @@ def _require(granted: bool, epsilon: float, scale: float) -> None:
 def _checked_whole(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
-    problems = Problems()
-    found = _whole_vector(values, problems)
-    problems.whole(1, 10**12, sensitivity=sensitivity)
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    if delta is not None and problems.positive(delta=delta) and delta >= 1.0:
-        problems.add(f"delta must be below 1; got {delta!r}")
-    problems.raise_if_any()
+    with Problems() as problems:
+        found = _whole_vector(values, problems)
+        problems.whole(1, 10**12, sensitivity=sensitivity)
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+        if delta is not None:
+            problems.inside(0.0, 1.0, delta=delta)
     return found.astype(np.int64)
 
 
@@ -391,13 +386,12 @@ def exponential_mechanism(
 
     Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
     """
-    problems = Problems()
     whole = all(isinstance(s, int) and not isinstance(s, bool) and abs(s) < 2**63 for s in scores)
-    if not scores or not whole:
-        problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
-    problems.whole(1, 2**53, sensitivity=sensitivity)
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not scores or not whole:
+            problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
+        problems.whole(1, 2**53, sensitivity=sensitivity)
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
     scale = 2.0 * int(sensitivity) / epsilon
     for _ in range(_SAFE_STEPS):
         # rho = epsilon^2 / 8, rounded up by OpenDP.

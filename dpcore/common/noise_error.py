@@ -58,8 +58,8 @@ def check_noise(problems: Problems, noise: object, epsilon: object, delta: objec
             problems.add(
                 "Gaussian noise needs a delta", remedy="Give one strictly between 0 and 1, such as 1e-6"
             )
-        elif problems.positive(delta=delta) and float(delta) >= 1.0:  # type: ignore[arg-type]
-            problems.add(f"delta must be below 1; got {delta!r}")
+        else:
+            problems.inside(0.0, 1.0, delta=delta)
     elif delta is not None:
         problems.add("Laplace noise has no delta", remedy="Leave delta out, or choose Gaussian noise")
 
@@ -106,10 +106,9 @@ def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLik
 
 def magnitude_within(noise: NoiseKind, coverage: float) -> float:
     """The m for which |noise| <= m scale with probability ``coverage`` (in [0, 1))."""
-    problems = Problems()
-    if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
-        problems.add("coverage must be below 1: both noises reach arbitrarily far")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
+            problems.add("coverage must be below 1: both noises reach arbitrarily far")
     if noise is NoiseKind.LAPLACE:
         return -math.log1p(-coverage)
     from scipy.special import erfinv

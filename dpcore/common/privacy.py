@@ -85,15 +85,13 @@ class ReleaseFacts:
     mechanism: str
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.positive(epsilon=self.epsilon)
-        if problems.non_negative(delta=self.delta) and self.delta >= 1.0:
-            problems.add(f"delta must be below 1; got {self.delta!r}")
-        if not isinstance(self.neighbours, Neighbours):
-            problems.add("neighbours must be a Neighbours")
-        if not isinstance(self.mechanism, str) or not self.mechanism:
-            problems.add("the mechanism must be said in words")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.positive(epsilon=self.epsilon)
+            if problems.non_negative(delta=self.delta) and self.delta >= 1.0:
+                problems.add(f"delta must be below 1; got {self.delta!r}")
+            problems.of_kind(Neighbours, neighbours=self.neighbours)
+            if not isinstance(self.mechanism, str) or not self.mechanism:
+                problems.add("the mechanism must be said in words")
 
     @classmethod
     def from_label(cls, text: str) -> ReleaseFacts | None:
@@ -199,12 +197,10 @@ class GaussianNoise:
         Raises:
             InvalidInput: A parameter is out of its range.
         """
-        problems = Problems()
-        problems.non_negative(sensitivity=sensitivity)
-        problems.positive(epsilon=epsilon)
-        if problems.positive(delta=delta) and delta >= 1.0:
-            problems.add(f"delta must be below 1; got {delta!r}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.non_negative(sensitivity=sensitivity)
+            problems.positive(epsilon=epsilon)
+            problems.inside(0.0, 1.0, delta=delta)
         return cls(scale=sensitivity * _gaussian_unit_scale(float(epsilon), float(delta)))
 
     @property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common.branch_and_bound import Split, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, log_spaced
@@ -19,8 +19,6 @@ STEPS = 200
 TOLERANCE = 1e-6
 """Relative gap at which intervals of bounds are left alone, where only parts of the errors have a known shape."""
 FIRST_POINTS = 129
-MOST_POINTS = 4_000_000
-"""Bounds that are looked at before the search ends with the gap that it has."""
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 """Of an error at bounds of shape (k,), each of that shape: a part that never rises, the same less an allowance for
@@ -68,11 +66,6 @@ class SharedBound:
     regrets: tuple[float, ...]
     certificate: Certificate
 
-    @property
-    def worst(self) -> float:
-        """The largest regret."""
-        return max(self.regrets)
-
 
 def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
     """The bound at which the largest ratio of a data set's error to its own best one is least, with its proof.
@@ -94,15 +87,14 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
         InvalidInput: There is none, or an error is 0 at its best: nothing can be compared with it; or some errors are
             known in parts and others are not.
     """
-    problems = Problems()
-    if not sharers:
-        problems.add("at least one data set is needed")
-    for at, one in enumerate(sharers, start=1):
-        problems.positive(**{f"the least error of data set {at}": one.least})
-    in_parts = [one for one in sharers if one.parts is not None]
-    if in_parts and len(in_parts) < len(sharers):
-        problems.add("either all errors are known in parts or none")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not sharers:
+            problems.add("at least one data set is needed")
+        for at, one in enumerate(sharers, start=1):
+            problems.positive(**{f"the least error of data set {at}": one.least})
+        in_parts = [one for one in sharers if one.parts is not None]
+        if in_parts and len(in_parts) < len(sharers):
+            problems.add("either all errors are known in parts or none")
     if in_parts:
         return _by_intervals(sharers, whole)
 
@@ -148,52 +140,16 @@ def _chosen(sharers: Sequence[Sharer], bound: float, least: float, argument: str
 
 
 def _by_intervals(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
-    """The bound by branch and bound over intervals, all of a round at once."""
+    """The bound by branch and bound over intervals, of all data sets' ratios at once."""
 
-    def parts(bounds: FloatArray) -> Parts:
-        """Of every data set's ratio, each of shape (data sets, k)."""
+    def split(bounds: FloatArray) -> Split:
         found = [tuple(part / one.least for part in one.parts(bounds)) for one in sharers if one.parts]
-        falling, least, rising = (np.stack(rows) for rows in zip(*found, strict=True))
-        return falling, least, rising
+        return Split(*(np.stack(rows) for rows in zip(*found, strict=True)))
 
     low, high = min(one.limits[0] for one in sharers), max(one.limits[1] for one in sharers)
-    ends = log_spaced(low, high, FIRST_POINTS, extra=[min(max(one.best, low), high) for one in sharers])
-    ends = np.unique(np.clip(np.rint(ends), low, high)) if whole else ends
-    falling, at_least, rising = parts(ends)
-    worst = (falling + rising).max(axis=0)
-    at = int(np.argmin(worst))
-    bound, best, lowest, looked = float(ends[at]), float(worst[at]), math.inf, ends.size
-    left, right = ends[:-1], ends[1:]
-    at_right, at_left = at_least[:, 1:], rising[:, :-1]
-    while True:
-        order = np.argsort(left)
-        left, right, at_right, at_left = left[order], right[order], at_right[:, order], at_left[:, order]
-        under = (at_right + at_left).max(axis=0) if left.size else np.zeros(0)
-        # Neighbouring whole numbers have none between them, and neighbouring numbers no float64.
-        middle = np.sqrt(left * right)
-        middle = np.clip(np.floor(middle), left, right) if whole else middle
-        splits = (left < middle) & (middle < right)
-        if whole:  # The geometric middle rounded down may be the left end.
-            middle = np.where(~splits & (right - left > 1.0), left + 1.0, middle)
-            splits = right - left > 1.0
-        wide = splits & (under < best * (1.0 - TOLERANCE))
-        settled = ~wide if not whole else ~wide & splits
-        lowest = min(lowest, float(under[settled].min(initial=math.inf)))
-        if not wide.any() or looked > MOST_POINTS:
-            lowest = min(lowest, float(under[wide].min(initial=math.inf)))
-            break
-        left, right, middle = left[wide], right[wide], middle[wide]
-        at_right, at_left = at_right[:, wide], at_left[:, wide]
-        falling, at_least, rising = parts(middle)
-        looked += middle.size
-        worst = (falling + rising).max(axis=0)
-        at = int(np.argmin(worst))
-        if worst[at] < best:
-            bound, best = float(middle[at]), float(worst[at])
-        left, right = np.concatenate((left, middle)), np.concatenate((middle, right))
-        at_right = np.concatenate((at_least, at_right), axis=1)
-        at_left = np.concatenate((at_left, rising), axis=1)
+    first = log_spaced(low, high, FIRST_POINTS, extra=[min(max(one.best, low), high) for one in sharers])
+    found = minimise(split, low, high, whole=whole, tolerance=TOLERANCE, first=first)
     argument = (
         "on an interval an error is at least its falling part at the end and its rising part at the start"
     )
-    return _chosen(sharers, bound, min(lowest, best), argument)
+    return _chosen(sharers, found.argument, min(found.lower_bound, found.value), argument)

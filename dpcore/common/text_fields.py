@@ -158,3 +158,36 @@ def _read(hint: Any, text: str) -> Any:
 
 def _unreadable(text: str) -> Any:
     raise ValueError(text)
+
+
+def built_from(kind: type[P], parameters: Any, **others: Any) -> P:
+    """An object that takes every field that it shares with a parameters object from there, by name.
+
+    Args:
+        kind: A dataclass.
+        parameters: With attributes of the same names; of fields that it lacks the defaults hold.
+        **others: Fields of the new object that are something else.
+    """
+    names = {f.name for f in fields(kind) if f.init} - set(others)  # type: ignore[arg-type]
+    return kind(**{name: getattr(parameters, name) for name in names if hasattr(parameters, name)}, **others)
+
+
+def numbers_of(text: str) -> tuple[float, ...]:
+    """Numbers separated by commas or spaces, ascending, each once.
+
+    Raises:
+        ValueError: Not numbers.
+    """
+    return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
+
+
+def checked_numbers(problems: Problems, names: str, text: str, most: int) -> tuple[float, ...]:
+    """The numbers of a field, at most so many; what is wrong with it is recorded under what they are called."""
+    try:
+        values = numbers_of(text)
+    except ValueError:
+        problems.add(f"the {names} must be numbers separated by commas; got {text[:40]!r}")
+        return ()
+    if not 1 <= len(values) <= most:
+        problems.add(f"there can be 1 to {most} {names}; got {len(values)}")
+    return values[:most]

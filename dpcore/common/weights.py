@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray
 
 MAX_TRADE_OFF = 1e200
@@ -65,9 +65,7 @@ class Optimum:
 
 
 def _checked(trade_off: float) -> float:
-    problems = Problems()
-    problems.between(0, MAX_TRADE_OFF, trade_off=trade_off)
-    problems.raise_if_any()
+    require.between(0, MAX_TRADE_OFF, trade_off=trade_off)
     return float(trade_off)
 
 

@@ -36,67 +36,31 @@ def _parser() -> argparse.ArgumentParser:
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
-    parser.add_argument(
-        "--from",
-        dest="source",
-        nargs="+",
-        required=True,
-        metavar="FILE_OR_ENGINE",
-        help="files with the same columns, or one address such as postgres://user@host/db or spark:",
-    )
-    parser.add_argument("--table", help="table in the engine (schema.table), or files that it reads itself")
-    parser.add_argument(
-        "--user", action="append", required=True, help="column that says who; again for several"
-    )
-    parser.add_argument(
-        "--task",
-        action="append",
-        default=[],
-        help="column of tasks, groups or products; again for several that only together name one",
-    )
-    parser.add_argument(
-        "--pairs-to",
-        type=Path,
-        help="file for the pairs of user and task of an engine, as codes with their rows: for bounds per group",
-    )
-    parser.add_argument(
-        "--max-pairs",
-        type=int,
-        help="how many pairs may come back for it; a first run without it says how many there are",
-    )
-    parser.add_argument(
-        "--distribution-to",
-        type=Path,
-        help="file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group",
-    )
-    parser.add_argument("--value", help="column of values")
-    parser.add_argument(
-        "--count",
-        choices=list(COUNT_OPTIONS.values()),
-        default="rows",
-        help="what a contribution is: a row, a distinct task of a user, or the total of the value",
-    )
-    parser.add_argument(
-        "--missing-users",
-        choices=["leave-out", "one"],
-        default="leave-out",
-        help="rows that name no user: leave them out, or count them as one user",
-    )
-    parser.add_argument(
-        "--copies",
-        action="store_true",
-        help="also look for exact copies of rows in large files: one more pass",
-    )
-    parser.add_argument(
-        "--public", action="store_true", help="the data are public; else they are taken as private"
-    )
-    parser.add_argument(
-        "--to", type=Path, help="file for the histogram; standard output where it is not given"
-    )
-    parser.add_argument(
-        "--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)"
-    )
-    return parser  # fmt: skip
+    add = parser.add_argument
+    files = "files with the same columns, or one address such as postgres://user@host/db or spark:"
+    add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=files)
+    add("--table", help="table in the engine (schema.table), or files that it reads itself")
+    add("--user", action="append", required=True, help="column that says who; again for several")
+    task = "column of tasks, groups or products; again for several that only together name one"
+    add("--task", action="append", default=[], help=task)
+    pairs = "file for the pairs of user and task of an engine, as codes with their rows: for bounds per group"
+    add("--pairs-to", type=Path, help=pairs)
+    most = "how many pairs may come back for it; a first run without it says how many there are"
+    add("--max-pairs", type=int, help=most)
+    spread = "file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group"
+    add("--distribution-to", type=Path, help=spread)
+    add("--value", help="column of values")
+    counted = "what a contribution is: a row, a distinct task of a user, or the total of the value"
+    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=counted)
+    nobody = "rows that name no user: leave them out, or count them as one user"
+    add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=nobody)
+    copies = "also look for exact copies of rows in large files: one more pass"
+    add("--copies", action="store_true", help=copies)
+    add("--public", action="store_true", help="the data are public; else they are taken as private")
+    add("--to", type=Path, help="file for the histogram; standard output where it is not given")
+    memory = "memory for files (default %(default)s)"
+    add("--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help=memory)
+    return parser
 
 
 def histogram_csv(dataset: Dataset) -> str:
@@ -111,18 +75,18 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         counted = _count(given)
-        if counted.dataset is None:
+        if (dataset := counted.dataset) is None:
             return 130
-        text = histogram_csv(counted.dataset)
+        text = histogram_csv(dataset)
         if given.to is None:
             sys.stdout.write(text)
         else:
             given.to.write_text(text, encoding="utf-8")
-        if given.pairs_to is not None and counted.dataset.pairs is not None:
-            given.pairs_to.write_text(pairs_csv(counted.dataset.pairs), encoding="utf-8")
+        if given.pairs_to is not None and dataset.pairs is not None:
+            given.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
         if given.distribution_to is not None:
-            given.distribution_to.write_text(pair_distribution.to_text(counted.dataset), encoding="utf-8")
-        _report(counted, given.to, given.pairs_to, given.distribution_to)
+            given.distribution_to.write_text(pair_distribution.to_text(dataset), encoding="utf-8")
+        _report(dataset, counted.ended, given)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
@@ -155,15 +119,9 @@ def _count(given: argparse.Namespace) -> Counted:
         if not given.table:
             raise refusal("an engine needs --table, the name of the table to count")
         table = open_table(connect(given.source[0]), given.table)
-        return count_table(
-            table,
-            roles,
-            disclosure,
-            name=given.table,
-            copies=given.copies,
-            max_pairs=given.max_pairs if given.pairs_to is not None else None,
-            progress=progress,
-        )
+        most = given.max_pairs if given.pairs_to is not None else None
+        options = {"copies": given.copies, "max_pairs": most, "progress": progress}
+        return count_table(table, roles, disclosure, name=given.table, **options)
     if given.pairs_to is not None:
         raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
@@ -207,23 +165,16 @@ def pairs_csv(pairs: Pairs) -> str:
     return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
 
 
-def _report(
-    counted: Counted, target: Path | None, pairs_to: Path | None = None, distribution_to: Path | None = None
-) -> None:
-    assert counted.dataset is not None
-    heavy = heaviest(counted.dataset.histogram, 3)
-    sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
-    lines = [counted.ended, f"Contributions of the heaviest users: {sizes}.", *counted.dataset.notes]
-    if target is not None:
-        lines.append(f"The histogram is in {target} ({counted.dataset.provenance.label}).")
-    if pairs_to is not None and counted.dataset.pairs is not None:
-        lines.append(
-            f"{counted.dataset.pairs.user_codes.size:,} pairs are in {pairs_to} ({counted.dataset.provenance.label})."
-        )
-    if distribution_to is not None:
-        lines.append(
-            f"The distribution of pairs is in {distribution_to} ({counted.dataset.provenance.label})."
-        )
+def _report(dataset: Dataset, ended: str, given: argparse.Namespace) -> None:
+    label = dataset.provenance.label
+    sizes = ", ".join(wording.number(size) for size in heaviest(dataset.histogram, 3).sizes.tolist())
+    lines = [ended, f"Contributions of the heaviest users: {sizes}.", *dataset.notes]
+    if given.to is not None:
+        lines.append(f"The histogram is in {given.to} ({label}).")
+    if given.pairs_to is not None and dataset.pairs is not None:
+        lines.append(f"{dataset.pairs.user_codes.size:,} pairs are in {given.pairs_to} ({label}).")
+    if given.distribution_to is not None:
+        lines.append(f"The distribution of pairs is in {given.distribution_to} ({label}).")
     print("\n".join(lines), file=sys.stderr)
 
 

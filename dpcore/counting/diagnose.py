@@ -21,10 +21,10 @@ from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import ROW, Reading
+from dpcore.counting.rejects import PLACES
 from dpcore.counting.running import check_stop
 from dpcore.data.column_names import shown
 from dpcore.data.delimited_text import LONG_LINE, MAX_LINE_BYTES, QUOTES
-from dpcore.data.messages import PLACES
 
 _CHUNK = 8_000_000
 _END = MAX_LINE_BYTES + 3
@@ -64,11 +64,7 @@ class TruncationCheck:
     def __init__(self, parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
         self._stop, self._given_up = should_stop, threading.Event()
         self._problems, self._failed = Problems(), list[BaseException]()
-        self._packed = [part for part in parts if part.packing is not Packing.NONE]
-        for part in parts:
-            if part.packing is Packing.NONE and part.format is Format.TEXT:
-                self._look_at_plain(part)
-        self._problems.raise_if_any()
+        self._parts = [part for part in parts if part.packing is not Packing.NONE or _may_end_overlong(part)]
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -93,35 +89,34 @@ class TruncationCheck:
 
     def _work(self) -> None:
         try:
-            for part in self._packed:
-                self._look_at_packed(part)
+            for part in self._parts:
+                self._look_at(part)
         except BaseException as error:
             self._failed.append(error)
 
-    def _look_at_plain(self, part: Part) -> None:
-        with part.path.open("rb") as file:
-            file.seek(-min(part.path.stat().st_size, _END), 2)
-            if not _is_overlong(end := file.read()):
-                return
-            file.seek(0)
-            breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
-        self._refuse(part, breaks, end)
-
-    def _look_at_packed(self, part: Part) -> None:
-        breaks, end = 0, b""
+    def _look_at(self, part: Part) -> None:
+        breaks, behind, end, gap = 0, 0, b"", b""
         with formats.plain_bytes(part.path, part.packing, part.name) as file:
             while block := file.read(_CHUNK):
                 if self._given_up.is_set():
                     return
-                breaks += block.count(b"\n")
-                end = block[-_END:] if len(block) >= _END else (end + block)[-_END:]
+                if filled := block.rstrip(b"\r\n"):
+                    end = (end + gap + filled)[-_END:]
+                    breaks, behind = breaks + behind + filled.count(b"\n"), 0
+                behind += block.count(b"\n", len(filled))
+                gap = b"\n" if len(filled) < len(block) else b""
         if part.format is Format.TEXT and _is_overlong(end):
-            self._refuse(part, breaks, end)
+            what, remedy = LONG_LINE
+            self._problems.add(what, f"line {breaks + 1:,} of {shown(part.name)}", remedy)
 
-    def _refuse(self, part: Part, breaks: int, end: bytes) -> None:
-        what, remedy = LONG_LINE
-        line = breaks + (not end.endswith(b"\n"))
-        self._problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
+
+def _may_end_overlong(part: Part) -> bool:
+    if part.format is not Format.TEXT:
+        return False
+    with part.path.open("rb") as file:
+        file.seek(-min(part.path.stat().st_size, _END), 2)
+        end = file.read()
+    return _is_overlong(end) or not end.strip(b"\r\n")  # behind so many line ends the last line is not seen
 
 
 def _is_overlong(end: bytes) -> bool:
@@ -148,6 +143,15 @@ def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) ->
         if marks % 2:  # inside a quotation they are doubled
             what = "a quotation mark is opened and never closed"
             problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", QUOTES)
+    problems.raise_if_any()
+
+
+def refuse_reopened_marks(parts: Sequence[Part], should_stop: ShouldStop | None, whole: bool) -> None:
+    """Refuse text with a field like ``"a" "b"``; see `rejects.reopened_mark`."""
+    problems = Problems()
+    for part in parts:
+        if part.format is Format.TEXT and (line := rejects.reopened_mark(part, should_stop, whole=whole)):
+            problems.add(rejects.REOPENED, f"line {line:,} of {shown(part.name)}", QUOTES)
     problems.raise_if_any()
 
 

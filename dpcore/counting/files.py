@@ -113,10 +113,9 @@ def open_files(
     """
     files: list[File] = [path if isinstance(path, Held) else Path(path) for path in paths]
     called = list(names) if names is not None else [name_of(path) for path in files]
-    problems = Problems()
     if not files:
-        problems.add("no file is chosen", "", "Choose at least one")
-        problems.raise_if_any()
+        raise refusal("no file is chosen", remedy="Choose at least one")
+    problems = Problems()
     looked: list[tuple[Part, Table]] = []
     budget = small_bytes
     for path, name in zip(files, called, strict=True):
@@ -152,13 +151,11 @@ def _repeated(files: Sequence[File], called: Sequence[str]) -> list[str]:
         if earlier == at:
             continue
         if same_file(path, files[earlier]):
-            problems.add(
-                "this file is named twice", f"file {shown(name)}", "Name it once, or its rows count twice"
-            )
+            remedy = "Name it once, or its rows count twice"
+            problems.add("this file is named twice", f"file {shown(name)}", remedy)
         elif same_bytes(path, files[earlier]):
-            notes.append(
-                f"{shown(name)} is an exact copy of {shown(called[earlier])}; its rows count once more."
-            )
+            copy = f"{shown(name)} is an exact copy of {shown(called[earlier])}"
+            notes.append(f"{copy}; its rows count once more.")
     problems.raise_if_any()
     return notes
 
@@ -166,9 +163,7 @@ def _repeated(files: Sequence[File], called: Sequence[str]) -> list[str]:
 def _named(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     file = f"file {shown(name)}"
     return [
-        InputProblem(
-            p.what, p.where if file in p.where else f"{file}{', ' if p.where else ''}{p.where}", p.remedy
-        )
+        p if file in p.where else replace(p, where=f"{file}, {p.where}" if p.where else file)
         for p in problems
     ]
 
@@ -180,26 +175,22 @@ def _look(
     kind = formats.kind_of(path, name)
     stamp = stamp_of(path)  # Before anything is read of it: what is written from then on shows.
     if kind.format is Format.WORKBOOK:
-        return _whole(small.workbook_table(path, name, should_stop)), 0
+        table = small.workbook_table(path, name, should_stop)
+        return (in_memory(table), table), 0
     if kind.format is Format.PARQUET:
         part, table = _parquet(path, name, SMALL_CELLS if budget > 0 else 0)
         return (replace(part, stamp=stamp), table), 0
     most = max(budget, ARRAY_BYTES) if kind.is_json_array else budget
     content = formats.read_small(path, kind, most, name) if most > 0 else None
     if content is not None:
-        table = (
-            small.json_table(content, name)[0] if kind.format is Format.JSON else read_table(content, name)
-        )
-        return _whole(table), len(content)
+        is_json = kind.format is Format.JSON
+        table = small.json_table(content, name)[0] if is_json else read_table(content, name)
+        return (in_memory(table), table), len(content)
     if kind.is_json_array:
         what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
         raise refusal(what, remedy="Write one JSON object per line instead of an array")
     part, table = _described(path, name, kind)
     return (replace(part, stamp=stamp), table), 0
-
-
-def _whole(table: Table) -> tuple[Part, Table]:
-    return in_memory(table), table
 
 
 def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
@@ -215,17 +206,9 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
         encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
         return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
     table = _text_head(kind, name)
-    part = Part(
-        path,
-        name,
-        Format.TEXT,
-        kind.packing,
-        table.columns,
-        encoding_by_marks(kind.head) or table.encoding,  # which knows of UTF-16 without a mark
-        table.delimiter,
-        table.header_line - 1,
-    )
-    return part, table
+    encoding = encoding_by_marks(kind.head) or table.encoding  # which knows of UTF-16 without a mark
+    skip = table.header_line - 1
+    return Part(path, name, Format.TEXT, kind.packing, table.columns, encoding, table.delimiter, skip), table
 
 
 def _text_head(kind: Kind, name: str) -> Table:
@@ -233,11 +216,11 @@ def _text_head(kind: Kind, name: str) -> Table:
     if kind.whole:
         return _head(read_table(kind.head, name))
     head = kind.head
-    refused: InvalidInput | None = None
     # Most files need no more than the rows that are looked at, which takes a third of the time.
     with suppress(InvalidInput):
         if cut := _line_end(head, HEAD_ROWS):
             return _head(read_table(head[:cut], name))
+    first: InvalidInput | None = None
     for _ in range(30):
         _refuse_long_line(head)
         cut = _line_end(head[: -_width(head)])
@@ -245,22 +228,17 @@ def _text_head(kind: Kind, name: str) -> Table:
             break
         head = head[:cut]
         try:
-            table = read_table(head, name)
-        except InvalidInput as error:
-            refused = refused or error
-            if "a header and no rows" in str(
-                error
-            ):  # under it stands a row that does not end in what was read
+            return _head(read_table(head, name))
+        except InvalidInput as refused:
+            first, said = first or refused, str(refused)
+            if "a header and no rows" in said:  # under it stands a row that does not end in what was read
                 what = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line = head.count(b"\n") + 1
                 raise refusal(what, f"line {line:,}", QUOTES) from None
-            if "quotation mark" not in str(error):
+            if "quotation mark" not in said:
                 raise
-            continue
-        return _head(table)
-    raise refused or refusal(
-        "the first line is longer than a row of a table may be", "line 1", "Is this a table in text form?"
-    )
+    what = "the first line is longer than a row of a table may be"
+    raise first or refusal(what, "line 1", "Is this a table in text form?")
 
 
 def _refuse_long_line(head: bytes) -> None:
@@ -313,16 +291,16 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     import pyarrow.parquet as pq
 
     remedy = "Export it again; a Parquet file must be copied whole"
+    damaged = refusal("the Parquet file is damaged or cut off", remedy=remedy)
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
             rows = file.metadata.num_rows
             # DuckDB reads these as floating-point numbers.
-            rounded = [
-                f.name for f in file.schema_arrow if pa.types.is_decimal256(f.type) and f.type.precision > 38
-            ]
+            wide = [field for field in file.schema_arrow if pa.types.is_decimal256(field.type)]
+            rounded = [str(field.name) for field in wide if field.type.precision > 38]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
-        raise refusal("the Parquet file is damaged or cut off", remedy=remedy) from None
+        raise damaged from None
     if not columns:
         raise refusal("the Parquet file has no columns", remedy="Choose another file")
     complete = rows * len(columns) <= small_cells
@@ -330,22 +308,19 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         safe = path if workspace is None else safe_path(path, workspace)
         try:
             with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
-                described = duck.connection.execute(
-                    f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}"
-                )
-                types = tuple(str(row[1]) for row in described.fetchall())
+                described = duck.rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}")
+                types = tuple(str(row[1]) for row in described)
                 part = Part(safe, name, Format.PARQUET, Packing.NONE, columns, types=types)
                 # DuckDB writes the cells, so that they read as they will be counted.
-                frame = cells_of(
-                    duck, Reading(part, texts=frozenset(columns)), rows if complete else HEAD_ROWS
-                )
+                as_texts = Reading(part, texts=frozenset(columns))
+                frame = cells_of(duck, as_texts, rows if complete else HEAD_ROWS)
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
                 what = "the Parquet file is encrypted"
                 raise refusal(what, remedy=formats.NOT_ENCRYPTED) from None
-            raise refusal("the Parquet file is damaged or cut off", remedy=remedy) from None
+            raise damaged from None
     table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
     if rounded:
         what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
         table = replace(table, notes=(f"{what}: only the first 15 of a number count.", *table.notes))
-    return _whole(table) if complete else (replace(part, path=path, columns=table.columns), table)
+    return in_memory(table) if complete else replace(part, path=path, columns=table.columns), table

@@ -25,9 +25,8 @@ NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
 """How much of a file is read to learn what it is."""
 _CHUNK = 1 << 20
-_SKIPPED_FRAME = re.compile(
-    rb"[\x50-\x5f]\x2a\x4d\x18"
-)  # a Zstandard file may begin with one, as pzstd writes it
+# A Zstandard file may begin with one, as pzstd writes it.
+_SKIPPED_FRAME = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
 class Format(enum.Enum):
@@ -83,20 +82,13 @@ def kind_of(path: File, name: str) -> Kind:
     with _readable(name):
         kind = path.stat().st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            what, remedy = (
-                "this is a pipe or a device, which cannot be read twice",
-                "Write it into a file first",
-            )
-            raise refusal(what, _of(name), remedy)
+            what = "this is a pipe or a device, which cannot be read twice"
+            raise refusal(what, _of(name), "Write it into a file first")
         with path.open("rb") as file:
             start = file.read(8)
-    packing = (
-        Packing.GZIP
-        if start.startswith(b"\x1f\x8b")
-        else Packing.ZSTD
-        if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start)
-        else Packing.NONE
-    )
+    packing = Packing.GZIP if start.startswith(b"\x1f\x8b") else Packing.NONE
+    if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start):
+        packing = Packing.ZSTD
     if start.startswith(b"PARE"):
         raise refusal("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)
     if start.startswith(b"PAR1"):
@@ -106,15 +98,12 @@ def kind_of(path: File, name: str) -> Kind:
     whole = len(head) <= HEAD_BYTES
     head = head[:HEAD_BYTES]
     if head.startswith(b"PAR1") and packing is not Packing.NONE:
-        raise refusal(
-            "this is a compressed Parquet file", _of(name), "Unpack it; Parquet compresses by itself"
-        )
+        what = "this is a compressed Parquet file"
+        raise refusal(what, _of(name), "Unpack it; Parquet compresses by itself")
     if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
         return Kind(Format.WORKBOOK, packing, head, whole)
-    begins = _beginning(head)
-    if begins.startswith(b"{") or re.match(rb"\[\s*[{\]]", begins):
-        return Kind(Format.JSON, packing, head, whole)
-    return Kind(Format.TEXT, packing, head, whole)
+    is_json = re.match(rb"\{|\[\s*[{\]]", _beginning(head))
+    return Kind(Format.JSON if is_json else Format.TEXT, packing, head, whole)
 
 
 def _of(name: str) -> str:

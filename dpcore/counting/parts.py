@@ -49,10 +49,8 @@ class Part:
 
 def in_memory(table: Table) -> Part:
     """A table whose rows are in memory."""
-    nowhere = Held(b"")
-    return Part(
-        nowhere, table.name, Format.TABLE, Packing.NONE, table.columns, delimiter=table.delimiter, table=table
-    )
+    kinds, delimiter = (Format.TABLE, Packing.NONE), table.delimiter
+    return Part(Held(b""), table.name, *kinds, table.columns, delimiter=delimiter, table=table)
 
 
 def stamp_of(path: File) -> tuple[int, int]:
@@ -71,9 +69,8 @@ def refuse_changed(parts: Sequence[Part], since: str) -> None:
         try:
             changed = stamp_of(part.path) != part.stamp
         except OSError:
-            problems.add(
-                "the file is no longer there, or cannot be read", where, "Put it back, or choose it anew"
-            )
+            what = "the file is no longer there, or cannot be read"
+            problems.add(what, where, "Put it back, or choose it anew")
             continue
         if changed:
             remedy = "Choose it again once nothing writes to it, or count a copy"
@@ -92,7 +89,6 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        raise refusal(
-            "the path holds one of the characters * ? [ ] { }", remedy="Rename the file or its folder"
-        ) from None
+        what = "the path holds one of the characters * ? [ ] { }"
+        raise refusal(what, remedy="Rename the file or its folder") from None
     return link

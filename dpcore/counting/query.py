@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.messages import UNIT_ROUNDING
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole num
 WHO = "who_"
 TASK = "task"
 MARK = "mark_"
+UNIT_ROUNDING = 1.0 - 1e-12
+"""An error of rounding in a sum is no further unit: 0.1 + 0.2 + 2.7 counts as 3."""
 MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
 
@@ -39,7 +40,8 @@ MAX_SQUARED = 1e100
 def _kept(make: Make) -> Make:
     """Keep the last expressions over tables of no engine, such as DuckDB's here.
 
-    To make one takes 5 ms, as long as DuckDB takes to answer it for a small table.
+    To make one takes 5 ms, as long as DuckDB takes to answer it for a small table. These tables call their columns
+    ``c0``, ``c1`` ..., and no argument holds another name, so that none outlives its session.
     """
 
     @functools.lru_cache(maxsize=500)
@@ -145,39 +147,40 @@ def text_columns(rows: Table) -> tuple[str, ...]:
 
 
 @_kept
-def used(rows: Table, roles: Roles) -> Table:
+def used(rows: Table, missing: MissingUsers) -> Table:
     """The rows that count, given what is to be done with those that name no user."""
-    if roles.missing_users is MissingUsers.ONE_USER:
+    if missing is MissingUsers.ONE_USER:
         return rows
     return rows.filter(rows[who_columns(rows)[0]].notnull())
 
 
 @_kept
-def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
+def survey(rows: Table, missing: MissingUsers, whole: bool = False) -> Table:
     """One row on what stands in the cells: how many rows, and how many of them have what is to be said.
 
     Args:
         rows: As `events` gives it.
-        roles: What each column means.
+        missing: What is to be done with rows that name no user.
         whole: Whether the value must be a whole number.
     """
     asked: dict[str, Any] = {"rows": rows.count()}
-    asked |= {kind: _how_many(mask) for kind, mask in odd_cells(rows, roles, whole).items()}
+    asked |= {kind: _how_many(mask) for kind, mask in odd_cells(rows, missing, whole).items()}
     return rows.aggregate(**asked)
 
 
-def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
+def odd_cells(rows: Table, missing: MissingUsers, whole: bool = False) -> dict[str, Value]:
     """For each kind of cell that is left out or refused, where it stands."""
     import ibis
 
-    counts = _counts(rows, roles)
-    kinds: dict[str, Value] = {"nobody": rows[who_columns(rows)[0]].isnull()}
+    nobody: Any = rows[who_columns(rows)[0]].isnull()
+    counts = nobody | ~nobody if missing is MissingUsers.ONE_USER else ~nobody
+    kinds: dict[str, Value] = {"nobody": nobody}
     if "task" in rows.columns:
         kinds["no_task"] = counts & rows["task"].isnull()
     if "value" not in rows.columns:
         return kinds
     value = rows["value"]
-    finite = counts & _is_finite(value)
+    finite = counts & value.between(-FINITE, FINITE)
     kinds |= {
         "blank": counts & value.isnull(),
         "not_finite": counts & value.notnull() & (value > FINITE),
@@ -185,23 +188,12 @@ def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value
         "negative": finite & (value < 0),
     }
     if whole:
-        size = ibis.least(
-            value, float(_TOO_LARGE)
-        )  # rounded down, Ibis takes a number for a 64-bit whole one
+        # Rounded down, Ibis takes a number for a 64-bit whole one.
+        size = ibis.least(value, float(_TOO_LARGE))
         kinds["broken"] = finite & (value >= 0) & (size != size.floor())
         kinds["large"] = finite & (value > MAX_SIZE)
         kinds["zero"] = counts & (value == 0)
     return kinds
-
-
-def _counts(rows: Table, roles: Roles) -> Any:
-    """Whether a row counts, given what is to be done with those that name no user."""
-    nobody = rows[who_columns(rows)[0]].isnull()
-    return nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
-
-
-def _is_finite(value: Value) -> Any:
-    return value.between(-FINITE, FINITE)
 
 
 def _how_many(mask: Any) -> Any:
@@ -225,16 +217,16 @@ def pairs(rows: Table) -> Table:
 
 
 @_kept
-def per_user(rows: Table, roles: Roles) -> Table:
+def per_user(rows: Table, contribution: Contribution) -> Table:
     """One row per user: ``size``, contributions as whole numbers, and ``total`` where there is a value.
 
     The user whose columns are null stands for the rows that name no user.
     """
     who = who_columns(rows)
-    if roles.contribution is Contribution.DISTINCT_TASKS:
+    if contribution is Contribution.DISTINCT_TASKS:
         distinct = pairs(rows)
         return distinct.group_by(who).aggregate(size=distinct.count().cast("int64"))
-    if roles.contribution is Contribution.ROWS:
+    if contribution is Contribution.ROWS:
         return rows.group_by(who).aggregate(size=rows.count().cast("int64"))
     totals = totals_per_user(rows)
     import ibis
@@ -253,7 +245,7 @@ def totals_per_user(rows: Table) -> Table:
 
 
 @_kept
-def histogram(users: Table, roles: Roles) -> Table:
+def histogram(users: Table, contribution: Contribution) -> Table:
     """Rows (``size``, ``nobody``, ``users``): how many users have each size, given `per_user`.
 
     ``nobody`` marks the row of those who are not named. Where totals are counted, ``broken`` counts those that were
@@ -261,7 +253,7 @@ def histogram(users: Table, roles: Roles) -> Table:
     """
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
     asked: dict[str, Any] = {"users": named.count().cast("int64")}
-    if roles.contribution is Contribution.TOTAL:
+    if contribution is Contribution.TOTAL:
         asked["broken"] = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
     marks = [column for column in users.columns if column.startswith(MARK)]
     asked |= {mark.removeprefix(MARK): named[mark].sum().cast("int64") for mark in marks}

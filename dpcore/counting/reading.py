@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -205,24 +204,6 @@ def recoded(
     steps.total += 1
     formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps)
     return replace(reading, part=replace(part, path=target, packing=Packing.NONE, encoding="utf-8"))
-
-
-def header_is_plain(part: Part, column: str) -> bool:
-    """Whether the header holds this column's name letter by letter, so that a second header shows in the column."""
-    with formats.plain_bytes(part.path, part.packing, part.name) as file:
-        line = b""
-        for _ in range(part.skip + 1):
-            line = file.readline(2 * MAX_LINE_BYTES)
-    try:
-        cells = next(
-            csv.reader(
-                [line.decode("utf-8-sig")], delimiter=part.delimiter or chr(0x1F), skipinitialspace=True
-            )
-        )
-    except (UnicodeDecodeError, csv.Error, StopIteration):
-        return False
-    at = part.columns.index(column)
-    return at < len(cells) and cells[at].strip() == column
 
 
 def renamed(roles: Roles, columns: Sequence[str]) -> Roles:

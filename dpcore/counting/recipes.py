@@ -91,20 +91,18 @@ def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[st
     """The SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
     import ibis
     import ibis.common.exceptions
+    from ibis.expr.operations import DatabaseTable, Namespace
 
-    columns = [
-        *(roles.privacy_unit or ("user_id",)),
-        *roles.groups,
-        *([roles.value] if roles.value is not None else []),
-    ]
-    kinds = {c: "float64" if c in numeric or c == roles.value else "string" for c in columns}
-    unbound = ibis.table(kinds, name=table)
     if not roles.privacy_unit:
         return ""
+    columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
+    kinds = {c: "float64" if c in numeric or c == roles.value else "string" for c in columns}
+    # As of a database, so that `query` keeps no expression in which these names stand.
+    rows = DatabaseTable(table, ibis.schema(kinds), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:
-            users = query.per_user(query.events(unbound, roles, has_nan=has_nan), roles)
-            return str(ibis.to_sql(query.histogram(users, roles), dialect=engine.dialect))
+            users = query.per_user(query.events(rows, roles, has_nan=has_nan), roles.contribution)
+            return str(ibis.to_sql(query.histogram(users, roles.contribution), dialect=engine.dialect))
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

@@ -15,19 +15,10 @@ from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query, spelling
 from dpcore.counting.duck import Duck, in_part, sql_of
+from dpcore.counting.rejects import PLACES
 from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, user_hint
-from dpcore.data.messages import (
-    COUNT_REMEDY,
-    NEGATIVE_REMEDY,
-    NEGATIVE_TOTAL,
-    PLACES,
-    SEVERAL_ROWS_REMEDY,
-    say_spelling,
-    say_twins,
-    say_units,
-)
 from dpcore.dataset import (
     MAX_PAIRS,
     MAX_TOTALS,
@@ -47,11 +38,18 @@ MAX_SIZES = 5_000_000
 """Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
 """Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+_WRITE_ALIKE = "Write all in one way first."
+_NONE: FloatArray = np.zeros(0)
 MAX_PAIRS_BACK = 2_000_000
 """Pairs of user and task that come back from an engine, on request: codes and sums, at most 80 MB, never a name."""
 
 NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
-
+COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+_NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
+_SEVERAL_ROWS_REMEDY = (
+    "A table of counts has one row per user; if every row is one contribution, read it as events, "
+    "else add up the counts of each user first"
+)
 
 Found = list[tuple[str, str]]
 """Places of rows in words, and what is to be said of each."""
@@ -65,8 +63,8 @@ def said_first(places: Found, count: int) -> str:
 def say_copies(number: int, notes: list[str], places: Found | None = None) -> None:
     """Note how many rows are copies, and where the first one stands."""
     if number:
-        what = "1 row is an exact copy" if number == 1 else f"{number:,} rows are exact copies"
-        notes.append(f"{what} of an earlier one{said_first(places or [], 2)}.")
+        rows = wording.counted(number, "row is an exact copy", "rows are exact copies")
+        notes.append(f"{rows} of an earlier one{said_first(places or [], 2)}.")
 
 
 @dataclass
@@ -125,11 +123,6 @@ class Reduction:
     _without_task: int = 0
     _users: Table | None = None
 
-    @property
-    def rows_come_back(self) -> bool:
-        """Whether facets with an entry per row or per user may be fetched."""
-        return self.duck is not None
-
     def reduce(self) -> Reduced:
         """Run the queries.
 
@@ -137,13 +130,13 @@ class Reduction:
             InvalidInput: What the cells hold cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        rows = query.used(self.rows, self.roles)
+        rows = query.used(self.rows, self.roles.missing_users)
         negative = self._survey()
         histogram = self._histogram()
         hint = user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
         self.notes += [hint] if hint else []
         reduced = Reduced(histogram)
-        if self.roles.contribution is Contribution.ROWS and self.roles.value and self.rows_come_back:
+        if self.roles.contribution is Contribution.ROWS and self.roles.value and self.duck is not None:
             reduced.values = self._values(rows, histogram)
         reduced.totals = self._totals(rows, histogram, negative)
         if self.roles.task is not None:
@@ -162,18 +155,18 @@ class Reduction:
         found = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
-    def count_users(self, odd: str = "false") -> Columns:
-        """The answer of `query.histogram`, in DuckDB with how many users are ``odd`` and how they are written."""
+    def count_users(self, **masks: str) -> Columns:
+        """The answer of `query.histogram`, in DuckDB with how many users fit each mask and how they are written."""
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            marks = {f"{query.MARK}odd": spelling.when(odd)}
-            marks |= {f"{query.MARK}{mark}": sql for mark, sql in spelling.marks(who, texts).items()}
+            asked = spelling.marks(who, texts) | {name: spelling.when(mask) for name, mask in masks.items()}
+            marks = {f"{query.MARK}{name}": sql for name, sql in asked.items()}
 
         def make(rows: Table) -> Table:
-            users = query.per_user(rows, self.roles)
+            users = query.per_user(rows, self.roles.contribution)
             written = users if self.duck is None else self.duck.view("users_", users, further=marks)
-            return query.histogram(written, self.roles)
+            return query.histogram(written, self.roles.contribution)
 
         return self._by_parts(make, self.rows)
 
@@ -185,17 +178,12 @@ class Reduction:
         found = self.refuse_cells(problems)
         column = " and ".join(map(shown, self.roles.groups))
         columns = "columns" if len(self.roles.groups) > 1 else "column"
+        distinct = self.roles.contribution is Contribution.DISTINCT_TASKS
         if no_task := found.get("no_task", 0):
-            if self.roles.contribution is Contribution.DISTINCT_TASKS:
-                out = "left out"
-            else:
-                out = "left out of the pairs of user and task"
-            was = (
-                f"row without a task ({columns} {column}) was"
-                if no_task == 1
-                else f"rows without a task ({columns} {column}) were"
-            )
-            self.notes.append(f"{no_task:,} {was} {out}{self._first('no_task', no_task)}.")
+            rows = f"{wording.counted(no_task, 'row')} without a task ({columns} {column})"
+            was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
+            pairs = "" if distinct else " of the pairs of user and task"
+            self.notes.append(f"{rows} {was}{pairs}{self._first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
         if not counted:
@@ -203,7 +191,7 @@ class Reduction:
         self._counted, self._nobody, self._without_task = counted, found["nobody"], no_task
         if self.roles.contribution is not Contribution.ROWS:
             self._say_nobody(found["nobody"])
-        if self.roles.contribution is Contribution.DISTINCT_TASKS:
+        if distinct:
             if no_task == counted:
                 what = "no row names a task"
                 problems.add(what, f"{columns} {column}", "Choose another column, or count rows")
@@ -213,7 +201,7 @@ class Reduction:
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Say which cells of the value cannot be counted; returns how many cells there are of each kind."""
-        answer = self.run(query.survey(self.rows, self.roles, self.counts))
+        answer = self.run(query.survey(self.rows, self.roles.missing_users, self.counts))
         found = {name: int(column[0]) for name, column in _numbers(answer).items()}
         if found["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
@@ -228,10 +216,10 @@ class Reduction:
             refused += [("negative", "a negative number"), ("broken", "not a whole number"),
                         ("large", f"more than {MAX_SIZE:,}")]  # fmt: skip
         elif self.roles.contribution is Contribution.TOTAL:
-            refused.append(("negative", NEGATIVE_TOTAL))
+            refused.append(("negative", "a negative number, where contributions are added up"))
         for kind, what in refused:
             if count := found[kind]:
-                cure = NEGATIVE_REMEDY if what == NEGATIVE_TOTAL else remedy
+                cure = _NEGATIVE_REMEDY if kind == "negative" and not self.counts else remedy
                 self._refuse(kind, what, count, f"column {shown(self.roles.value)}", cure, problems)
         return found
 
@@ -251,12 +239,11 @@ class Reduction:
         if not count:
             return
         if self.roles.missing_users is MissingUsers.ONE_USER:
-            counts = "row without a user counts" if count == 1 else "rows without a user count"
-            said = f"{count:,} {counts} as one user"
+            what = f"{wording.agreeing(count, 'counts', 'count')} as one user"
         else:
-            were = "row without a user was" if count == 1 else "rows without a user were"
-            said = f"{count:,} {were} left out"
-        self.notes.append(f"{said}{self._first('nobody', count)}.")
+            what = f"{wording.agreeing(count, 'was', 'were')} left out"
+        rows = f"{wording.counted(count, 'row')} without a user"
+        self.notes.append(f"{rows} {what}{self._first('nobody', count)}.")
 
     def _first(self, kind: str, count: int) -> str:
         """Where the first of the cells of a kind stands, as the end of a note."""
@@ -296,7 +283,7 @@ class Reduction:
             if self.counts:
                 self._say_counts(sizes, without, problems)
             else:
-                say_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
+                self._say_units(float(sizes.max()), without, broken, problems)
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
@@ -307,15 +294,23 @@ class Reduction:
         """Say where users are written so that they may not be who they seem."""
         if self.duck is None:
             return
-        rows, who, texts = sql_of(self.rows), query.who_columns(self.rows), query.text_columns(self.rows)
-        if "placeholders" in found and not self.counts:
-            with_point = bool(found["with_point"].any())
-            other = with_point and bool(self.duck.rows(spelling.without_point(rows, who[0]))[0][0])
-            say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
-        if "beyond_ascii" in found and found["beyond_ascii"].any():
+        who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
+        if not self.counts and (number := int(found.get("placeholders", _NONE).sum())):
+            are = wording.counted(number, "contribution is of a user", "contributions are of users")
+            what = "called NA, null, None or the like. If that means that nobody is named, empty these cells first."
+            self.notes.append(f"{are} {what}")
+        with_point = not self.counts and found.get("with_point", _NONE).any()
+        if with_point and self.duck.rows(spelling.without_point(sql_of(self.rows), who[0]))[0][0]:
+            what = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
+            self.notes.append(f"{what} {_WRITE_ALIKE}")
+        if found.get("beyond_ascii", _NONE).any():
             parts = [in_part("{}", at, self.passes) for at in range(self.passes)]
-            asked = [spelling.twins(rows, who, texts, part) for part in parts]
-            say_twins(sum(self.duck.rows(sql)[0][0] for sql in asked), self.notes)
+            asked = [spelling.twins(sql_of(self.rows), who, texts, part) for part in parts]
+            if twins := sum(self.duck.rows(sql)[0][0] for sql in asked):
+                differ = wording.counted(twins, "user differs", "users differ")
+                what = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
+                both = "who is written in both ways counts as two"
+                self.notes.append(f"{differ} from another one only {what}: {both}. {_WRITE_ALIKE}")
 
     def _nobody_named(self) -> InvalidInput:
         """Said before anything about tasks or values: of rows that do not count they say nothing."""
@@ -325,16 +320,34 @@ class Reduction:
 
     def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():
-            problems.add(
-                "all counts are 0", f"column {shown(self.roles.value or '')}", "Choose another column"
-            )
+            where = f"column {shown(self.roles.value or '')}"
+            problems.add("all counts are 0", where, "Choose another column")
         elif without:
-            who = (
-                "1 user with a count of 0 was"
-                if without == 1
-                else f"{without:,} users with a count of 0 were"
+            users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
+            self.notes.append(f"{users} left out{self._first('zero', without)}.")
+
+    def _say_units(self, largest: float, without: int, broken: bool, problems: Problems) -> None:
+        """Say what is wrong with, and what a person should know of, totals that count as contributions.
+
+        Args:
+            largest: The largest total, in whole units.
+            without: Users whose total is 0.
+            broken: Whether any total was rounded up.
+            problems: Takes what is wrong.
+        """
+        where = f"column {shown(self.roles.value or '')}"
+        if not largest > 0:
+            problems.add("all totals are 0", where, "Choose another column, or count rows")
+        elif not largest <= MAX_SIZE:
+            what = f"the total of one user is above {MAX_SIZE:,}"
+            problems.add(what, where, "Write the column in a larger unit, or count rows")
+        elif without:
+            users = wording.counted(
+                without, "user has a total of 0 and is", "users have a total of 0 and are"
             )
-            self.notes.append(f"{who} left out{self._first('zero', without)}.")
+            self.notes.append(f"{users} among the totals, not in the histogram.")
+        if broken and not problems.found:
+            self.notes.append(f"Totals of {where} that are not whole count as the next whole number.")
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:
         one = self.roles.missing_users is MissingUsers.ONE_USER
@@ -342,9 +355,8 @@ class Reduction:
         if again:
             problems = Problems()
             unit = " and ".join(map(shown, self.roles.privacy_unit))
-            self._refuse(
-                "again", "the user has a row already", again, f"column {unit}", SEVERAL_ROWS_REMEDY, problems
-            )
+            what = "the user has a row already"
+            self._refuse("again", what, again, f"column {unit}", _SEVERAL_ROWS_REMEDY, problems)
             problems.raise_if_any()
 
     def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
@@ -384,75 +396,58 @@ class Reduction:
                 )
             return Totals.of_contributions(histogram)
         # Users with a total of 0 are none of the histogram's, but they are few where it is large.
-        if self.rows_come_back and histogram.num_users <= MAX_TOTALS:
+        if self.duck is not None and histogram.num_users <= MAX_TOTALS:
             totals = self._by_parts(lambda part: query.totals_per_user(part).select("total"), rows)["total"]
             if totals.size <= MAX_TOTALS and np.isfinite(totals).all():
                 return Totals(totals, column)
         found = self._by_parts(query.binned_totals, rows)
         means = found["mean"]
         if not np.isfinite(means).all():
-            return self._rows_as_totals(column, histogram)
+            more = f"Column {shown(column)} adds up to more than a number can hold"
+            self.notes.append(f"{more}, so the totals per user count rows.")
+            return Totals.of_contributions(histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
         return Totals(means, column, _whole(found["users"]))
 
-    def _rows_as_totals(self, column: str, histogram: ContributionHistogram) -> Totals:
-        self.notes.append(
-            f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
-        )
-        return Totals.of_contributions(histogram)
-
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
-        column, *further = self.roles.groups
         found = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _whole(found["users"]), _whole(found["tasks"])
         if not users.size:
             return
-        num_pairs = int((users * tasks).sum())
+        num_pairs, num_tasks = int((users * tasks).sum()), int(tasks.sum())
         if self.roles.contribution is Contribution.DISTINCT_TASKS and (again := self._named_rows - num_pairs):
-            what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
-            self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
-        if self.duck is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
-            codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
-            coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            reduced.pairs = self._pairs(coded, int(tasks.sum()), column, tuple(further))
-            return
-        if self.passes > 1:
+            repeat = wording.counted(again, "row repeats", "rows repeat")
+            self.notes.append(f"{repeat} a user and task that stood before; each pair counts once.")
+        if self.duck is None:
+            if num_pairs <= min(self.max_pairs or 0, MAX_PAIRS_BACK):
+                reduced.pairs = self._pairs(self.run(query.ranked_pairs(rows)), num_tasks)
+                return
+            self.notes.append(
+                f"There are {num_pairs:,} pairs of user and group. Say that as many may come back (at most "
+                f"{MAX_PAIRS_BACK:,}: codes and sums, no names), and bounds per group are exact."
+            )
+        elif self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
-        elif self.rows_come_back:
+        elif num_pairs > MAX_PAIRS:
             self.notes.append(
                 f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
             )
-        if not self.rows_come_back:
-            if self._from_engine(rows, num_pairs, int(tasks.sum()), reduced):
-                return
-        elif tasks.sum() <= MAX_TASKS:
-            reduced.pair_sizes = self._pair_sizes(rows)
-        if tasks.sum() <= MAX_TASKS:
-            reduced.tasks = TaskSizes(np.repeat(users, tasks), column, tuple(further))
         else:
+            codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
+            coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
+            reduced.pairs = self._pairs(coded, num_tasks)
+            return
+        if num_tasks > MAX_TASKS:
             self.notes.append(
-                f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
+                f"Users per task of {num_tasks:,} tasks were not kept; at most {MAX_TASKS:,} fit."
             )
-
-    def _from_engine(self, rows: Table, num_pairs: int, num_tasks: int, reduced: Reduced) -> bool:
-        """Bring pairs back where that was asked for, and where they are few; else how they are distributed."""
-        column, *further = self.roles.groups
-        allowed = min(self.max_pairs or 0, MAX_PAIRS_BACK)
-        if num_pairs <= allowed:
-            reduced.pairs = self._pairs(self.run(query.ranked_pairs(rows)), num_tasks, column, tuple(further))
-            return True
-        self.notes.append(
-            f"There are {num_pairs:,} pairs of user and group. Say that as many may come back (at most "
-            f"{MAX_PAIRS_BACK:,}: codes and sums, no names), and bounds per group are exact."
-        )
-        if num_tasks <= MAX_TASKS:
-            reduced.pair_sizes = self._pair_sizes(rows)
-        return False
+            return
+        reduced.pair_sizes = self._pair_sizes(rows)
+        reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
 
     def _pair_sizes(self, rows: Table) -> PairSizes | None:
         """How pairs are distributed, and the totals per group."""
-        column, *further = self.roles.groups
         sizes = self._by_parts(query.pair_sizes, rows)
         totals = self._by_parts(query.group_totals, rows, query.task_columns(rows))
         if sizes["pairs"].size > MAX_SIZES:
@@ -460,12 +455,12 @@ class Reduction:
             return None
         times = _whole(totals["groups"])
         return PairSizes(
-            _whole(sizes["groups"]), _whole(sizes["rows"]), _whole(sizes["pairs"]),
-            np.repeat(_whole(totals["rows"]), times), np.repeat(_whole(totals["users"]), times),
-            column, tuple(further),
+            sizes["groups"], sizes["rows"], sizes["pairs"],
+            np.repeat(totals["rows"], times), np.repeat(totals["users"], times),
+            self.roles.task or "", self.roles.further_task,
         )  # fmt: skip
 
-    def _pairs(self, coded: Columns, num_tasks: int, column: str, further: tuple[str, ...]) -> Pairs:
+    def _pairs(self, coded: Columns, num_tasks: int) -> Pairs:
         order = np.lexsort((coded["task"], coded["user"]))
         its = {name: cells[order] for name, cells in coded.items()}
         amounts: dict[str, Any] = {}
@@ -475,10 +470,10 @@ class Reduction:
                 "value_range": (float(its["least"].min()), float(its["largest"].max())),
             }  # fmt: skip
         # Codes of `ranked_pairs` begin at 1 whatever is done with rows that name nobody.
-        users = its["user"] - (self._lowest if self.rows_come_back else 1)
+        users = its["user"] - (1 if self.duck is None else self._lowest)
         return Pairs(
-            users, its["task"] - 1, num_tasks, column,
-            rows=its["rows"], rows_without_group=self._without_task, further_columns=further, **amounts,
+            users, its["task"] - 1, num_tasks, self.roles.task or "", rows=its["rows"],
+            rows_without_group=self._without_task, further_columns=self.roles.further_task, **amounts,
         )  # fmt: skip
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import FULL_DISK, InvalidInput, refusal
 from dpcore.common.progress import ShouldStop
@@ -20,19 +21,11 @@ from dpcore.counting.duck import Duck, in_part, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
-from dpcore.counting.reduce import (
-    NO_COPIES,
-    Found,
-    Reduced,
-    Reduction,
-    said_first,
-    say_copies,
-)
+from dpcore.counting.reduce import NO_COPIES, Found, Reduced, Reduction, said_first, say_copies
 from dpcore.counting.running import Steps
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.messages import SIZE_REMEDY
 from dpcore.data.numbers import Marks, settled
 from dpcore.dataset import Contribution
 
@@ -42,6 +35,7 @@ if TYPE_CHECKING:
 PASSES = (1, 7, 61)
 """In how many parts users are counted, one after another, when fewer need more than the memory limit."""
 
+SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 _ROOM = 1_000_000
 """Bytes without which a disk is as good as full."""
 
@@ -81,6 +75,7 @@ class Files:
         self._workspace = None if self._in_memory else Workspace()
         self._numbers: dict[str, str] = {}
         self._kinds: Mapping[str, Any] = {}
+        self._has_blanks = True
         self._opened: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
@@ -88,9 +83,8 @@ class Files:
         self._readings = [Reading(p, buffer=buffer, texts=texts) for p in parts]
         if self._workspace is not None:
             for at, its in enumerate(self._readings):
-                self._readings[at] = replace(
-                    its, part=replace(its.part, path=safe_path(its.part.path, self._workspace))
-                )
+                path = safe_path(its.part.path, self._workspace)
+                self._readings[at] = replace(its, part=replace(its.part, path=path))
 
     def reduce(self) -> Reduced:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again as it is.
@@ -134,10 +128,8 @@ class Files:
                 del self.notes[said:]
                 if self._finds_no_room(error):
                     raise InvalidInput([FULL_DISK]) from None
-                diagnosis = diagnose.Diagnosis(
-                    self._readings, self._duck, self._recode, self.notes, self._stop
-                )
-                self._readings = diagnosis.recovered()
+                found = diagnose.Diagnosis(self._readings, self._duck, self._recode, self.notes, self._stop)
+                self._readings = found.recovered()
                 attempts += 1
         raise InvalidInput([diagnose.damaged(self._readings[0].part)])
 
@@ -156,11 +148,8 @@ class Files:
         before = self._opened
         files = [part.path for part in self._parts if part.table is None]
         folder = None if self._workspace is None else self._workspace.folder
-        with closing(
-            Duck(files, folder, self._memory_limit, self._stop, self._steps)
-            if before is None
-            else before.beside()
-        ) as duck:
+        fresh = before or Duck(files, folder, self._memory_limit, self._stop, self._steps)
+        with closing(fresh if before is None else fresh.beside()) as duck:
             if self._threads:
                 duck.connection.execute(f"SET threads = {self._threads}")
             for part in self._parts:
@@ -208,47 +197,36 @@ class Files:
             roles = reading.renamed(self.roles, self.columns)
             if self.roles.kind is TableKind.HISTOGRAM:
                 return self._sizes(duck, roles)
-            table = duck.table("source")
-            who_alone = self.roles.value is None and self.roles.task is None
-            if who_alone and self._passes == 1:
-                reduced = self._in_one_pass(duck, table, roles)
-            else:
-                reduced = self._in_several(duck, table, roles)
+            reduced = self._events_reduced(duck, duck.table("source"), roles)
             if len(self.columns) > 2 and not self._counts:
                 self._say_copies(duck, roles)
+        # To read all of a file once more takes 4 % of the time: spared where no id holds the blank between two marks.
+        diagnose.refuse_reopened_marks(self._parts, self._stop, self._has_blanks)
         return reduced
 
     def _open_source(self, duck: Duck) -> None:
         """The view ``source``: all rows as text, and the columns that must hold numbers as such."""
         self._numbers = {}
-        duck.connection.execute(f"CREATE TEMP VIEW source AS {self._view(self._readings, self._in_memory)}")
+        view = "CREATE OR REPLACE TEMP VIEW source AS"
+        duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
         self._kinds = kinds = duck.table("source").schema()
-        wanted = (
-            [self.roles.size, self.roles.users]
-            if self.roles.kind is TableKind.HISTOGRAM
-            else [self.roles.value]
-        )
+        histogram = self.roles.kind is TableKind.HISTOGRAM
+        wanted = [self.roles.size, self.roles.users] if histogram else [self.roles.value]
         problems = Problems()
-        numbers: dict[str, str] = {}
-        for name in wanted:
-            if name is None:
-                continue
+        for name in filter(None, wanted):
             column = f"c{self.columns.index(name)}"
             if kinds[column].is_string():
                 marks = self._marks(duck, column, name)
-                numbers[column] = marks.sql
+                self._numbers[column] = marks.sql
                 self.notes += [marks.note] if marks.note else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif kinds[column].is_numeric():
-                numbers[column] = column
+                self._numbers[column] = column
             else:
                 what = "the column does not hold numbers"
                 problems.add(what, f"column {shown(name)}", "Choose another column")
         problems.raise_if_any()
-        self._numbers = numbers
-        duck.connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW source AS {self._view(self._readings, self._in_memory)}"
-        )
+        duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
 
     def _view(self, readings: Sequence[Reading], numbered: bool) -> str:
         union = reading.union(readings, self.columns, self.roles.missing_users, numbered)
@@ -258,14 +236,11 @@ class Files:
     def _marks(self, duck: Duck, column: str, name: str) -> Marks:
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
             self._steps.total += 1
-            row = duck.rows(f"SELECT {', '.join(f'bool_or({mask})' for mask in masks.values())} FROM source")[
-                0
-            ]
-            return dict(zip(masks, map(bool, row), strict=True))
+            anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
 
         def place(mask: str) -> str:
-            found = self._places().find(lambda _: _marked(mask), 1)
-            return found[0][0]
+            return self._marked(mask, 1)[0][0]
 
         delimiters = {part.delimiter for part in self._parts}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
@@ -294,12 +269,9 @@ class Files:
     def _cell(self, column: str) -> str:
         """SQL of a cell as rows are compared by it; null for nothing."""
         if self._kinds[column].is_string():
-            return column if self._in_memory else f"nullif({reading.trimmed(column)}, '')"
-        return (
-            f"CASE WHEN NOT isnan({column}) THEN {column} END"
-            if self._kinds[column].is_floating()
-            else column
-        )
+            return f"nullif({reading.trimmed(column)}, '')"
+        floating = self._kinds[column].is_floating()
+        return f"CASE WHEN NOT isnan({column}) THEN {column} END" if floating else column
 
     def _counting(self, columns: Sequence[str], roles: Roles) -> str:
         """SQL of whether a row counts, where rows are compared by these columns."""
@@ -314,62 +286,66 @@ class Files:
         rows = f"SELECT {reading.ROW}, {first} AS said FROM source WHERE {self._counting(columns, roles)}"
         return f"SELECT *, said < {reading.ROW} AS bad FROM ({rows})"
 
-    def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
-        """Who alone: cells are grouped as they stand, and looked at afterwards, once per user.
+    def _events_reduced(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
+        who_alone = self.roles.value is None and self.roles.task is None
+        if who_alone and self._passes == 1 and (reduced := self._in_one_pass(duck, table, roles)):
+            return reduced
+        value = self._value(table, roles.value)
+        rows = self._events(table, roles, value)
+        # The few columns are kept on the way where reading them again would cost more.
+        read_again = not who_alone or self._passes > 1
+        if read_again and any(part.format is not Format.PARQUET for part in self._parts):
+            rows = duck.keep("rows", rows)
+        again = self._header_again(rows)
+        if again and duck.rows(f"SELECT bool_or({again}) FROM ({sql_of(rows)})")[0][0]:
+            self._refuse_second_headers(duck)
+        return self._reduction(duck, rows, roles, value).reduce()
 
-        Stripping 10 million cells before they are grouped would take a third of the time.
+    def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
+        """Who alone: cells are grouped as they stand, and looked at afterwards, once per user; None for odd ones.
+
+        Stripping 10 million cells before they are grouped would take a third of the time. Ids of digits stay text, as
+        7, 07 and 7.0 are three users: to group 10 million of them takes 14 % longer than to group numbers, and to cast
+        them with a proof that no two texts are one number (length in the key, no exponent) about 30 %.
         """
-        headers = self._header_cells()
-        also = (reading.ROW,) if self._in_memory else ()
-        rows = query.events(table, roles, has_nan=True, strip=_as_it_stands, also=also)
-        if headers is not None and (texts := query.text_columns(rows)):
-            reduction = self._reduction(duck, rows, roles, None)
-            strange = [f"{texts[0]} IN ({', '.join(map(literal, headers))})"] if headers else []
-            reduction.histogram = reduction.count_users(" OR ".join([*strange, *map(reading.padded, texts)]))
-            if not np.nansum(np.asarray(reduction.histogram["odd"], np.float64)):
-                return reduction.reduce()
+        rows = self._events(table, roles, None, _as_it_stands)
+        if not (texts := query.text_columns(rows)):
+            return None
+        reduction = self._reduction(duck, rows, roles, None)
+        strange = [*filter(None, [self._header_again(rows)]), *map(reading.padded, texts)]
+        blanks = [f"contains({text}, ' ')" for text in texts]
+        found = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
+        odd, spaced = (bool(np.nansum(np.asarray(found[name], np.float64))) for name in ("odd", "blanks"))
+        if odd:
             self._steps.total += 1
-        self._refuse_second_headers(duck)
-        return self._reduction(duck, self._events(table, roles, None), roles, None).reduce()
+            return None
+        reduction.histogram, self._has_blanks = found, spaced
+        return reduction.reduce()
+
+    def _header_again(self, rows: Table) -> str:
+        """SQL of whether a user is called as the column, as where files were joined with their headers."""
+        joined = any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts)
+        if not (joined and query.text_columns(rows)):
+            return ""
+        who, name = f"{query.WHO}0", self.roles.user or ""
+        # To clean every cell would take longer than to count: the last word stands in it as it is.
+        return f"(contains({who}, {literal(name.split()[-1])}) AND {_cleaned(who)} = {literal(name)})"
 
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Refuse files that were joined with their headers, which would count as one more user."""
-        if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
-            return
         self._steps.total += 1
-        cell = "trim(regexp_replace(replace(c{}, chr(65279), ''), '\\s+', ' ', 'g'))"  # 65279 is a byte-order mark
-        again = " AND ".join(f"{cell.format(at)} = {literal(name)}" for at, name in enumerate(self.columns))
+        cells = [_cleaned(f"c{at}") for at in range(len(self.columns))]
+        again = " AND ".join(f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True))
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
             what = f"the header row stands among the data again{and_more(number - 1)}"
-            where = self._places().find(lambda _: _marked(again), 1)[0][0]
+            where = self._marked(again, 1)[0][0]
             raise refusal(what, where, "Remove it (were several files joined?)")
 
-    def _header_cells(self) -> list[str] | None:
-        """The names that stand over the user in the files of text; None where a header is not written plainly."""
-        user = self.roles.user or ""
-        texts = [part for part in self._parts if part.format is Format.TEXT and len(part.columns) > 1]
-        if not all(reading.header_is_plain(part, user) for part in texts):
-            return None
-        return [user, f"\ufeff{user}"] if texts else []
-
-    def _in_several(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
-        value = self._value(table, roles.value)
-        rows = self._events(table, roles, value)
-        headers = self._header_cells()
-        if headers is None:
-            self._refuse_second_headers(duck)
-        # The few columns are kept on the way where reading them again would cost more.
-        if any(part.format is not Format.PARQUET for part in self._parts):
-            rows = duck.keep("rows", rows)
-        if headers:
-            seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
-            if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
-                self._refuse_second_headers(duck)
-        return self._reduction(duck, rows, roles, value).reduce()
-
-    def _events(self, table: Table, roles: Roles, value: Value | None) -> Table:
+    def _events(
+        self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
+    ) -> Table:
         also = (reading.ROW,) if self._in_memory else ()
-        return query.events(table, roles, value, has_nan=True, strip=_strip, also=also)
+        return query.events(table, roles, value, has_nan=True, strip=strip or _strip, also=also)
 
     def _value(self, table: Table, column: str | None) -> Value | None:
         """A column as numbers, as the view has it."""
@@ -396,23 +372,21 @@ class Files:
                 return self._repeated(roles.privacy_unit, roles, most)
             if kind == "nul":
                 holds = " OR ".join(f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit)
-                return self._places().find(lambda _: _marked(holds), most)
+                return self._marked(holds, most)
 
             def ask(its: Duck) -> str:
                 part = its.table("source")
                 number = None if value is None else self._value(part, roles.value)
-                cells = part.mutate(
-                    cell=part[roles.value].cast("string") if roles.value else ibis.literal("")
-                )
+                cell = part[roles.value].cast("string") if roles.value else ibis.literal("")
+                cells = part.mutate(cell=cell)
                 found = query.events(
                     cells, roles, number, has_nan=True, strip=_strip, also=(reading.ROW, "cell")
                 )
                 # These cells match a short list of words or are numbers like 1e999, so they may be shown.
-                said = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}.get(
-                    kind
-                )
+                quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
+                said = quoted.get(kind)
                 asked = found.select(
-                    reading.ROW, bad=query.odd_cells(found, roles, self._counts)[kind],
+                    reading.ROW, bad=query.odd_cells(found, roles.missing_users, self._counts)[kind],
                     said=found[said] if said else ibis.literal(""),
                 )  # fmt: skip
                 return sql_of(asked)
@@ -443,43 +417,38 @@ class Files:
             f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM source "
             f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1"
         )
-        without = duck.rows(
-            f"SELECT count(*) FILTER ({size} = 0), count(*) FILTER ({size} > 0 AND {users} = 0) FROM source"
-        )
-        for count, mask, (one, many) in zip(
-            without[0], (f"{size} = 0", f"{size} > 0 AND {users} = 0"),
-            (("row of size 0 was", "rows of size 0 were"), ("size that nobody has was", "sizes that nobody has were")),
-            strict=True,
-        ):  # fmt: skip
-            if count:
-                self.notes.append(
-                    f"{count:,} {one if count == 1 else many} left out{self._first(mask, count)}."
-                )
+        masks = {
+            f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
+            f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
+        }
+        for mask, words in masks.items():
+            if count := duck.rows(f"SELECT count(*) FROM source WHERE {mask}")[0][0]:
+                self.notes.append(f"{wording.counted(count, *words)} left out{self._first(mask, count)}.")
         if not found["size"].size:
-            what, where = (
-                "no row has a size above 0 that anybody has",
-                f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}",
-            )
-            raise refusal(what, where, "Choose other columns")
+            where = f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}"
+            raise refusal("no row has a size above 0 that anybody has", where, "Choose other columns")
         if again := int(found["rows"].sum()) - found["rows"].size:
-            repeat = "row repeats" if again == 1 else "rows repeat"
+            repeat = wording.counted(again, "row repeats", "rows repeat")
             fits = f"{size} > 0 AND {users} > 0"
             earlier = f"min({reading.ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
-            window = f"{fits} AND {reading.ROW} > {earlier}"
-            first = self._first(window, 2)
-            self.notes.append(
-                f"{again:,} {repeat} a size that stood before{first}; their users were added up."
-            )
+            first = self._first(f"{fits} AND {reading.ROW} > {earlier}", 2)
+            self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")
         histogram = ContributionHistogram.from_table(found["size"], found["users"].astype(np.float64))
         return Reduced(histogram, sizes_repeat=bool(again))
 
     def _first(self, mask: str, count: int) -> str:
-        return said_first(self._places().find(lambda _: _marked(mask), 1), count)
+        return said_first(self._marked(mask, 1), count)
+
+    def _marked(self, mask: str, most: int) -> Found:
+        """Where the first rows stand for which a mask is true."""
+        return self._places().find(
+            lambda _: f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source", most
+        )
 
 
-def _marked(mask: str) -> str:
-    """SQL of the rows for which a mask is true, as `diagnose.Places` asks for them."""
-    return f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source"
+def _cleaned(cell: str) -> str:
+    """SQL of a cell as a name of a column is read; 65279 is a byte-order mark."""
+    return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
 
 
 def _number(column: str) -> str:

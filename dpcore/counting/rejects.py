@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
+from dpcore.common.progress import ShouldStop
+from dpcore.counting import formats
 from dpcore.counting.duck import Duck
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, scan
+from dpcore.counting.running import check_stop
 from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
-from dpcore.data.messages import PLACES, at_lines
 
+PLACES = 3
+"""How many places of one kind are named."""
 SHORT = "MISSING COLUMNS"
 _SAID = {
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
 }
+REOPENED = "behind a quotation mark that is closed stands another one in the same field"
+_CHUNK = 8_000_000
+_AGAIN = re.compile(rb'" +"')
+_QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
+
+
+def at_lines(what: str, lines: Sequence[int], count: int) -> str:
+    """What is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
+    also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
+    return f"{what}{also}" + (f"; {count:,} lines in all" if count > PLACES else "")
 
 
 @dataclass(frozen=True)
@@ -78,10 +94,8 @@ def say(
         if kind.kind == "TOO MANY COLUMNS":
             what = f"{kind.fields} fields, but the header names {len(part.columns)}"
             name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
-            remedy = (
-                f"Put quotation marks around text (or numbers with decimal commas) that contains {name}, "
-                "or add the missing column names"
-            )
+            text = f"text (or numbers with decimal commas) that contains {name}"
+            remedy = f"Put quotation marks around {text}, or add the missing column names"
         lines = [line + skipped for line in kind.lines]
         problems.add(at_lines(what, lines, kind.count), f"line {lines[0]:,}{of}", remedy)
     if len(short) < len(found) or not found:
@@ -92,3 +106,55 @@ def say(
         "the cells that are not there count as missing."
     )
     return True
+
+
+def reopened_mark(part: Part, should_stop: ShouldStop | None = None, *, whole: bool = True) -> int:
+    """The first line with a field like ``"a" "b"``, which DuckDB takes for ``a b`` without a word.
+
+    Args:
+        part: A file of text in UTF-8.
+        should_stop: Asked while it is read.
+        whole: Whether all of it is read even if no mark stands in the first 8 MB.
+
+    Returns:
+        The line, counted from 1; 0 for none.
+    """
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        while block := file.read(_CHUNK):
+            check_stop(should_stop)
+            if b'"' in block and _AGAIN.search(block + file.readline()):
+                break
+            whole = whole or b'"' in block
+            if not whole:
+                return 0
+        else:
+            return 0
+    # Inside a quotation, where marks are doubled, the same may stand; so every field is looked at.
+    delimiter, raw, began = part.delimiter or chr(0x1F), list[str](), part.skip
+
+    def noted(lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            raw.append(line)
+            yield line
+
+    # The csv module gives up on a field that is too long for DuckDB, too, which says so.
+    with formats.plain_bytes(part.path, part.packing, part.name) as file, suppress(csv.Error):
+        lines = formats.lines_of(file)
+        for _ in range(part.skip):
+            lines.readline()
+        for _ in csv.reader(noted(lines), delimiter=delimiter):
+            if _is_reopened("".join(raw), delimiter):
+                return began + 1
+            began += len(raw)
+            raw.clear()
+    return 0
+
+
+def _is_reopened(record: str, delimiter: str) -> bool:
+    at = 0 if '" ' in record else -1
+    while at >= 0:
+        field = _QUOTED.match(record, at)
+        if field and field[1]:
+            return True
+        at = record.find(delimiter, field.end() if field else at) + 1 or -1
+    return False

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.progress import ShouldStop
@@ -19,10 +20,10 @@ from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
+from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.messages import at_lines
 from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
@@ -52,9 +53,8 @@ def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         at = content.count(b"\n", 0, error.start) + 1
-        raise refusal(
-            "the file is not UTF-8, which JSON must be", f"line {at:,}", "Save it as UTF-8"
-        ) from None
+        what = "the file is not UTF-8, which JSON must be"
+        raise refusal(what, f"line {at:,}", "Save it as UTF-8") from None
     is_array = text.lstrip().startswith("[")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if is_array:
@@ -85,9 +85,8 @@ def _array_as_lines(text: str) -> str:
 
     try:
         with closing(Duck()) as duck:
-            found = duck.connection.execute(
-                "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR", [text.strip()]
-            ).fetchall()
+            cast = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
+            found = duck.connection.execute(cast, [text.strip()]).fetchall()
     except duckdb.Error:
         what = "this is not JSON"
         try:
@@ -188,11 +187,8 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
-        what, remedy = (
-            "the Excel workbook is damaged or protected",
-            "Save it again, or save it as CSV (UTF-8)",
-        )
-        raise refusal(what, remedy=remedy) from None
+        what = "the Excel workbook is damaged or protected"
+        raise refusal(what, remedy="Save it again, or save it as CSV (UTF-8)") from None
     filled = [(number, row) for number, row in rows if any(row)]
     if not filled:
         raise refusal("the first sheet is empty", remedy="Put the table on the first sheet")
@@ -223,27 +219,23 @@ def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
         return []
     for row, at, _ in found:
         row[at] = ""
+    cells = wording.counted(len(found), "cell holds", "cells hold")
+    count = wording.agreeing(len(found), "counts", "count")
     first = f"(first: line {found[0][2]:,})"
-    if len(found) == 1:
-        return [f"1 cell holds an error of a formula, such as #N/A, and counts as missing {first}."]
-    return [f"{len(found):,} cells hold an error of a formula, such as #N/A, and count as missing {first}."]
+    return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
 
 
 def _merged_cells(path: File, sheet: Any) -> list[str]:
     """A note on ranges of merged cells, in which only the first cell holds anything."""
-    number, before = 0, b""
-    with (
-        path.open("rb") as file,
-        zipfile.ZipFile(file) as archive,
-        archive.open(sheet._worksheet_path) as content,
-    ):
+    number, before, its_path = 0, b"", sheet._worksheet_path
+    with path.open("rb") as file, zipfile.ZipFile(file) as book, book.open(its_path) as content:
         # They stand behind the rows, and a reader that does not hold the sheet does not tell them.
         for block in iter(lambda: content.read(1 << 20), b""):
             number += (before + block).count(_MERGED)
             before = block[1 - len(_MERGED) :]
     if not number:
         return []
-    ranges = "1 range of cells is" if number == 1 else f"{number:,} ranges of cells are"
+    ranges = wording.counted(number, "range of cells is", "ranges of cells are")
     return [f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."]
 
 

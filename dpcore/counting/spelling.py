@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.counting.duck import literal
-from dpcore.data.messages import INVISIBLE, PLACEHOLDERS, SPACES
 
-_HIDDEN = literal(SPACES + INVISIBLE)
+# What programs write where nobody is named. They stay users, as one may be called so, but it is said.
+_PLACEHOLDERS = (
+    *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "NULL", "Null", "null", "(null)", "None", "none"),
+    *("NaN", "nan", "NAN", "nil", "\\N", "undefined", "-"),
+)
+# Characters that look like a blank and are another one, and such as are not seen at all.
+_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+_HIDDEN = literal(_SPACES + _INVISIBLE)
 
 
 def marks(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
@@ -26,7 +33,7 @@ def marks(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """
     asked: dict[str, str] = {}
     if who[0] in texts:
-        names = ", ".join(map(literal, PLACEHOLDERS))
+        names = ", ".join(map(literal, _PLACEHOLDERS))
         asked["placeholders"] = (
             f"CASE WHEN ({who[0]} < '0' OR {who[0]} > '9') AND {who[0]} IN ({names}) THEN size ELSE 0 END"
         )
@@ -65,7 +72,7 @@ def twins(rows: str, who: Sequence[str], texts: Sequence[str], part: str) -> str
     """
     looks = {
         name: f"CASE WHEN {_beyond_ascii(name)} "
-        f"THEN trim(nfc_normalize(translate({name}, {_HIDDEN}, {literal(' ' * len(SPACES))}))) ELSE {name} END"
+        f"THEN trim(nfc_normalize(translate({name}, {_HIDDEN}, {literal(' ' * len(_SPACES))}))) ELSE {name} END"
         if name in texts
         else name
         for name in who

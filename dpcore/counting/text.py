@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import pandas as pd
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.counting import rejects
@@ -51,15 +52,14 @@ def read_table(content: bytes, name: str) -> Table:
     names = checked_names(header, skipped + 1, problems, notes)
     _say_comments(text, skipped, header, notes)
     part = Part(Held(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator)
+    if line := rejects.reopened_mark(part):
+        problems.add(rejects.REOPENED, f"line {skipped + line:,}", QUOTES)
     frame = _cells(part, skipped, problems, notes)
     starts, lengths, blank = record_lines(data, separator, len(names))
     starts = starts + skipped
     if frame is not None and not len(frame):
-        what, remedy = (
-            "the file has a header and no rows",
-            "Add a row for each contribution (or each user, or each size)",
-        )
-        problems.add(what, f"line {skipped + 1}", remedy)
+        remedy = "Add a row for each contribution (or each user, or each size)"
+        problems.add("the file has a header and no rows", f"line {skipped + 1}", remedy)
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
         raise refusal("the quotation marks in the file do not match", remedy=QUOTES)
@@ -82,13 +82,10 @@ def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd
             found = rejects.lines_of(duck, reading)
         if rejects.say(found, part, problems, notes, skipped, ""):
             with part.path.open("rb") as file:
-                marks = sum(line.count(b'"') for line in file)
-            if marks % 2:  # taken for text in what follows, and dropped at the end
-                return None
-            try:
-                return cells_of(duck, replace(reading, short_rows=True, alone=True))
-            except duckdb.Error:
-                return None
+                marks = file.read().count(b'"')
+            # An odd one is taken for text in what follows, and dropped at the end.
+            with suppress(duckdb.Error):
+                return None if marks % 2 else cells_of(duck, replace(reading, short_rows=True, alone=True))
         return None
 
 
@@ -96,7 +93,8 @@ def _say_comments(text: str, skipped: int, header: list[str], notes: list[str]) 
     """Say how many lines above the header begin with #, or that the header does."""
     comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
     if comments:
-        were = "1 line that begins" if comments == 1 else f"{comments:,} lines that begin"
-        notes.append(f"{were} with # above the column names {'was' if comments == 1 else 'were'} left out.")
+        lines = wording.counted(comments, "line that begins", "lines that begin")
+        were = wording.agreeing(comments, "was", "were")
+        notes.append(f"{lines} with # above the column names {were} left out.")
     if len(header) > 1 and header[0].startswith("#"):
         notes.append("The line of column names begins with #; if it is a comment, remove it.")

@@ -13,6 +13,8 @@ from dpcore.contributions import IntArray
 
 MAX_COLUMNS = 1_000
 """Most columns a table may have."""
+_NO_HEADER = "there is no header row: the first line looks like data"
+_ADD_HEADER = "Put a line of column names on top, such as user,value"
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -56,29 +58,19 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
     """The names in a header, with one for every column that has none."""
     names = [" ".join(cell.split()) for cell in header]
     if len(names) > MAX_COLUMNS:
-        problems.add(
-            f"there are {len(names):,} columns; at most {MAX_COLUMNS:,} are read",
-            f"line {line}",
-            "Keep the columns that say who, what and how much",
-        )
+        what = f"there are {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
+        problems.add(what, f"line {line}", "Keep the columns that say who, what and how much")
         problems.raise_if_any()
     kinds = [looks_like_data(cell) for cell in names if cell]
     strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
-        problems.add(
-            "there is no header row: the first line looks like data",
-            f"line {line}",
-            "Put a line of column names on top, such as user,value",
-        )
+        problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
         which = " and ".join(str(k + 1) for k, cell in enumerate(names) if cell == twice[0])
         # Without a usual word the line may be no header, and its cells ids, which are not to be quoted.
         quoted = f' ("{shown(twice[0])}")' if strong else ""
-        problems.add(
-            f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}",
-            f"line {line}",
-            "Give every column its own name",
-        )
+        what = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
+        problems.add(what, f"line {line}", "Give every column its own name")
     unnamed = [at for at, cell in enumerate(names) if not cell]
     taken = set(names)
     for at in unnamed:
@@ -103,22 +95,16 @@ def check_header_row(
     strong = any(is_header_word(name) for name in names)
     if whole.any() and len(names) > 1:
         rows = np.flatnonzero(whole)
-        problems.add(
-            f"the header row stands among the data again{and_more(rows.size - 1)}",
-            f"line {starts[rows[0]]:,}",
-            "Remove it (were several files joined, or is there no header?)",
-        )
+        what = f"the header row stands among the data again{and_more(rows.size - 1)}"
+        remedy = "Remove it (were several files joined, or is there no header?)"
+        problems.add(what, f"line {starts[rows[0]]:,}", remedy)
         return
     if strong:
         return
     seen = [bool(rows.any()) for rows in again]
     numbered = [_same_shape(name, frame.iloc[:50, at]) for at, name in enumerate(names)]
     if all(s or n for s, n in zip(seen, numbered, strict=True)) or any(numbered):
-        problems.add(
-            "there is no header row: the first line looks like data, as the same cells stand below it",
-            f"line {line}",
-            "Put a line of column names on top, such as user,value",
-        )
+        problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
     elif any(seen):
         notes.append(
             f"The name of column {seen.index(True) + 1} also stands among its rows: "

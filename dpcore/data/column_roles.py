@@ -168,10 +168,8 @@ def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
             pair = (columns[0], columns[1])
     if pair is None or not all(_mostly_whole(table, c, 0.5) for c in pair):
         return None
-    if (
-        len(columns) > 2 and len(table.frame) > 1 and not _all_distinct(table, pair[0])
-    ):  # say, users and events per page
-        return None
+    if len(columns) > 2 and len(table.frame) > 1 and not _all_distinct(table, pair[0]):
+        return None  # say, users and events per page
     return Roles(TableKind.HISTOGRAM, size=pair[0], users=pair[1])
 
 
@@ -331,11 +329,8 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
         elif column not in columns:
             problems.add(f'there is no column "{shown(column)}" in {name}', "", f"Choose another for {role}")
         elif column in chosen:
-            problems.add(
-                f"column {shown(column)} is chosen for {chosen[column]} and for {role}",
-                "",
-                "Choose two columns",
-            )
+            what = f"column {shown(column)} is chosen for {chosen[column]} and for {role}"
+            problems.add(what, "", "Choose two columns")
         else:
             chosen[column] = role
     problems.raise_if_any()

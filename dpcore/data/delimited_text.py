@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.contributions import IntArray
 from dpcore.data.encoding import CONTROL_DELIMITERS
@@ -150,7 +151,7 @@ def say_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> N
     """
     long = np.flatnonzero(lengths > 1)
     if long.size:
-        rows = "1 row takes" if long.size == 1 else f"{long.size:,} rows take"
+        rows = wording.counted(long.size, "row takes", "rows take")
         most = int(np.argmax(lengths))
         notes.append(
             f"{rows} several lines, by quotation marks (at most {lengths[most]:,}, from line {starts[most]:,}). "

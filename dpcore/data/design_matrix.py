@@ -117,9 +117,6 @@ class _Reading:
     notes: list[str] = field(default_factory=list)
     missing: dict[str, BoolArray] = field(default_factory=dict)
 
-    def line(self, row: int) -> str:
-        return f"line {self.table.line(int(row)):,}"
-
     def lines(self, bad: BoolArray) -> str:
         """The first three lines and how many there are."""
         at = np.flatnonzero(bad)
@@ -254,7 +251,7 @@ def _complete_rows(reading: _Reading) -> IntArray:
     if gaps:
         where = "; ".join(f"{shown(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10])
         count = int(out.sum())
-        rows = "1 row with a missing value was" if count == 1 else f"{count:,} rows with missing values were"
+        rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({where}).")
     if not kept.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""

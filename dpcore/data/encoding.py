@@ -34,7 +34,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
 """Control characters that may stand between fields; Hive writes the first."""
-_ARCHIVES = ("archive", "workbook")
 _SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
 
 
@@ -53,7 +52,7 @@ def refuse_what_is_no_text(content: bytes) -> None:
         kind = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if kind:
         remedy = (
-            "Unpack it and choose the CSV file inside" if kind.endswith(_ARCHIVES[:1]) else
+            "Unpack it and choose the CSV file inside" if kind.endswith("archive") else
             "Choose the CSV file itself" if kind.endswith(("picture", "document", "program")) else _SAVE_AS
         )  # fmt: skip
         raise refusal(f"this is {kind}, not a table in text form", remedy=remedy)
@@ -66,14 +65,12 @@ def refuse_what_is_no_text(content: bytes) -> None:
 
 def encoding_by_marks(content: bytes) -> str:
     """Encoding told by a byte-order mark, or by zeros in every other byte; empty where neither tells."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8-sig"),
-        (codecs.BOM_UTF32_LE, "utf-32"),
-        (codecs.BOM_UTF32_BE, "utf-32"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
+    for encoding, *marks in (  # UTF-32 first, as its mark begins with that of UTF-16
+        ("utf-8-sig", codecs.BOM_UTF8),
+        ("utf-32", codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+        ("utf-16", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
     ):
-        if content.startswith(mark):
+        if content.startswith(tuple(marks)):
             return encoding
     head = np.frombuffer(content[:4096], np.uint8)
     even, odd = (float(np.mean(head[at::2] == 0)) if head[at::2].size else 0.0 for at in (0, 1))
@@ -93,17 +90,14 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
             what = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
             raise refusal(what, remedy="It may have been cut off or damaged; save it as UTF-8") from None
         at = content.count(b"\n", 0, error.start) + 1
-        encoding = "cp1252"
+        encoding, shown = "cp1252", "Windows-1252"
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:
-            encoding = "latin-1"
+            encoding, shown = "latin-1", "Latin-1"
             text = content.decode(encoding)
-        shown = "Windows-1252" if encoding == "cp1252" else "Latin-1"
-        notes.append(
-            f"The file is not UTF-8 (first on line {at:,}), so it was read as {shown}; "
-            f"if letters look wrong, save it as UTF-8."
-        )
+        read = f"The file is not UTF-8 (first on line {at:,}), so it was read as {shown}"
+        notes.append(f"{read}; if letters look wrong, save it as UTF-8.")
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     head = text[:65536]

@@ -269,16 +269,13 @@ class TwoGroups(Generator):
     @property
     def sentence(self) -> str:
         """The distribution and its parameters in one sentence."""
+        counted = wording.counted
         light_users, light_rows = int(self.light_users), int(self.light_rows)
         heavy_users, heavy_rows = int(self.heavy_users), int(self.heavy_rows)
         return (
-            f"Generated: {_several(light_users, 'user')} with {_several(light_rows, 'row')} each and "
-            f"{_several(heavy_users, 'user')} with {_several(heavy_rows, 'row')} each."
+            f"Generated: {counted(light_users, 'user')} with {counted(light_rows, 'row')} each and "
+            f"{counted(heavy_users, 'user')} with {counted(heavy_rows, 'row')} each."
         )
-
-
-def _several(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 GENERATORS: Mapping[str, type[Generator]] = MappingProxyType(

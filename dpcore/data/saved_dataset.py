@@ -32,45 +32,11 @@ NAME, SENTENCE, NOTES = 500, 4_000, 100
 MOST_NAMES = 10_000
 """Most names of features."""
 
-_INT, _FLOAT, _TEXT, _WHOLE, _NAMES, _TABLE, _RANGE, _TASKS = range(8)
-_FACETS: dict[str, tuple[type[Any], dict[str, int]]] = {
-    "values": (Values, {"user_codes": _INT, "values": _FLOAT, "column": _TEXT}),
-    "totals": (Totals, {"totals": _FLOAT, "column": _TEXT, "users": _INT}),
-    "pairs": (
-        Pairs,
-        {
-            "user_codes": _INT,
-            "task_codes": _INT,
-            "num_tasks": _TASKS,
-            "column": _TEXT,
-            "further_columns": _NAMES,
-            "rows": _INT,
-            "sums": _FLOAT,
-            "sums_of_squares": _FLOAT,
-            "value_column": _TEXT,
-            "value_range": _RANGE,
-            "rows_without_group": _WHOLE,
-        },
-    ),
-    "tasks": (TaskSizes, {"users": _INT, "column": _TEXT, "further_columns": _NAMES}),
-    "pair_sizes": (
-        PairSizes,
-        {
-            "groups": _INT,
-            "rows": _INT,
-            "pairs": _INT,
-            "task_rows": _INT,
-            "task_users": _INT,
-            "column": _TEXT,
-            "further_columns": _NAMES,
-        },
-    ),
-    "table": (
-        LabelledRows,
-        {"features": _TABLE, "labels": _FLOAT, "user_codes": _INT, "feature_names": _NAMES, "label": _TEXT},
-    ),
-}
-"""The facets of `Dataset`, and how each of their attributes is written."""
+_FACETS: dict[str, type[Any]] = {
+    "values": Values, "totals": Totals, "pairs": Pairs,
+    "tasks": TaskSizes, "pair_sizes": PairSizes, "table": LabelledRows,
+}  # fmt: skip
+"""The facets of `Dataset`; how their attributes are read follows from the types."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
     "values": "the values of each row",
@@ -80,6 +46,12 @@ _WORDS = {
     "pair_sizes": "how users spread over groups",
     "table": "features and labels",
 }
+
+
+_MEMBERS = (
+    *("name", "source", "disclosure", "privacy_unit", "contribution"),
+    *("notes", "digest", "histogram", "facets"),
+)
 
 
 @dataclass(frozen=True)
@@ -211,20 +183,7 @@ def from_json(part: Part) -> Dataset | None:
 
     Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
     """
-    found = part.members(
-        [
-            "name",
-            "source",
-            "disclosure",
-            "privacy_unit",
-            "contribution",
-            "notes",
-            "digest",
-            "histogram",
-            "facets",
-        ],
-        ["release"],
-    )
+    found = part.members(_MEMBERS, ["release"])
     if found is None:
         return None
     before = len(part.problems.found)
@@ -263,8 +222,7 @@ def _histogram(part: Part) -> ContributionHistogram | None:
     sizes, users = (found[name].entries(MOST_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
-    whole = all(type(entry.value) is int for entry in (*sizes, *users))
-    if not whole:
+    if not all(type(entry.value) is int for entry in (*sizes, *users)):
         part.refuse("sizes and users must be whole numbers")
         return None
     try:
@@ -275,12 +233,13 @@ def _histogram(part: Part) -> ContributionHistogram | None:
 
 
 def _facet(name: str, part: Part) -> Any | None:
-    kind, spec = _FACETS[name]
-    found = part.members((), tuple(spec))
+    kind = _FACETS[name]
+    types = {f.name: str(f.type) for f in fields(kind)}
+    found = part.members((), tuple(types))
     if found is None:
         return None
     before = len(part.problems.found)
-    given = {attribute: _read(spec[attribute], entry) for attribute, entry in found.items()}
+    given = {attribute: _read(attribute, types[attribute], entry) for attribute, entry in found.items()}
     for attribute in _CODES:
         codes = given.get(attribute)
         # Code counts users up to the largest code: one beyond all reason would take all memory.
@@ -293,28 +252,26 @@ def _facet(name: str, part: Part) -> Any | None:
     except InvalidInput as refused:
         _pass_on(refused, part)
     except TypeError:
-        part.refuse(f"of {', '.join(spec)}, one is missing that is needed")
+        part.refuse(f"of {', '.join(types)}, one is missing that is needed")
     return None
 
 
-def _read(kind: int, part: Part) -> Any:
-    if kind == _INT:
+def _read(attribute: str, its_type: str, part: Part) -> Any:
+    kind = its_type.split(" | ")[0]
+    if kind == "IntArray":
         found = part.array("int64")
         if found is not None and found.size and not 0 <= int(found.min()) <= int(found.max()) <= MAX_SIZE:
             part.refuse(f"these must be whole numbers from 0 to {MAX_SIZE:,}")
         return found
-    if kind in (_FLOAT, _TABLE):
-        return part.array("float64", dimensions=2 if kind == _TABLE else 1)
-    if kind == _TASKS:
-        return part.whole(1, MAX_VALUES)
-    if kind == _WHOLE:
-        return part.whole(0, 10**15)
-    if kind == _TEXT:
+    if kind == "FloatArray":
+        return part.array("float64", dimensions=2 if attribute == "features" else 1)
+    if kind == "int":
+        return part.whole(1, MAX_VALUES) if attribute == "num_tasks" else part.whole(0, 10**15)
+    if kind == "str":
         return part.text(NAME)
-    entries = part.entries(MOST_NAMES if kind == _NAMES else 2) or []
-    if kind == _NAMES:
-        return tuple(entry.text(NAME) for entry in entries)
-    ends = tuple(entry.number() for entry in entries)
+    if kind == "tuple[str, ...]":
+        return tuple(entry.text(NAME) for entry in part.entries(MOST_NAMES) or ())
+    ends = tuple(entry.number() for entry in part.entries(2) or ())
     if len(ends) != 2:
         part.refuse("a range has two ends")
     return ends

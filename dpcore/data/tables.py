@@ -16,13 +16,7 @@ import pandas as pd
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
-from dpcore.data.column_names import (
-    and_more,
-    check_header_row,
-    checked_names,
-    is_header_word,
-    shown,
-)
+from dpcore.data.column_names import and_more, check_header_row, checked_names, is_header_word, shown
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -144,11 +138,8 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
         if (lacks or has) and not said:
             said = ["begins with a line of other cells, which may be no names of columns"]
         if said:
-            problems.add(
-                f"the columns differ from those of {shown(name)}: this file {' and '.join(said)}",
-                f"file {shown(other)}",
-                "Choose files with the same columns",
-            )
+            what = f"the columns differ from those of {shown(name)}: this file {' and '.join(said)}"
+            problems.add(what, f"file {shown(other)}", "Choose files with the same columns")
     problems.raise_if_any()
 
 

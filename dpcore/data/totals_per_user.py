@@ -21,6 +21,7 @@ from dpcore.contributions import (
     read_only,
     suffix_sums,
 )
+from dpcore.data.column_names import and_more
 from dpcore.dataset import Totals, Values
 
 SIGNED_REMEDY = (
@@ -46,6 +47,16 @@ def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None
     return array
 
 
+def _table(values: object, users: object, problems: Problems) -> tuple[FloatArray | None, FloatArray | None]:
+    """Totals and users as numbers, of the same length; None where they are none."""
+    held, having = _numbers(values, "values", problems), _numbers(users, "users", problems)
+    if having is not None and np.any((having < 1) | (having > MAX_USERS) | (having != np.floor(having))):
+        problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
+    if held is not None and having is not None and held.shape != having.shape:
+        problems.add(f"values and users must have the same length; got {held.size} and {having.size}")
+    return held, having
+
+
 @dataclass(frozen=True, eq=False)
 class Amounts:
     """Distinct totals per user, and how many users have each. Zeros are users too.
@@ -68,31 +79,18 @@ class Amounts:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        values = _numbers(self.values, "values", problems)
-        users = _numbers(self.users, "users", problems)
+        values, users = _table(self.values, self.users, problems)
         if values is not None:
-            negative = values < 0.0
-            if negative.any():
-                at = int(np.argmax(negative))
-                more = int(negative.sum()) - 1
-                rest = f" (and {more:,} more)" if more else ""
-                problems.add(
-                    f"a total must not be negative; entry {at + 1} is {wording.entered(values[at])}{rest}",
-                    remedy=SIGNED_REMEDY,
-                )
+            if (values < 0.0).any():
+                at, more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
+                entry = f"entry {at + 1} is {wording.entered(values[at])}{and_more(more)}"
+                problems.add(f"a total must not be negative; {entry}", remedy=SIGNED_REMEDY)
             if np.any(np.diff(values) <= 0):
                 problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
-        if users is not None and np.any((users < 1) | (users > MAX_USERS) | (users != np.floor(users))):
-            problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
-        if values is not None and users is not None:
-            if values.shape != users.shape:
-                problems.add(
-                    f"values and users must have the same length; got {values.size} and {users.size}"
-                )
-            elif not math.isfinite(float(np.abs(values).max()) * float(users.sum())):
-                problems.add(
-                    "the totals add up to more than float64 holds", remedy="Use a larger unit for them"
-                )
+            most = float(np.abs(values).max()) * (0.0 if users is None else float(users.sum()))
+            if not math.isfinite(most):
+                remedy = "Use a larger unit for them"
+                problems.add("the totals add up to more than float64 holds", remedy=remedy)
         problems.raise_if_any()
         assert values is not None
         assert users is not None
@@ -120,21 +118,12 @@ class Amounts:
     def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
         problems = Problems()
-        value_column = _numbers(values, "values", problems)
-        user_column = _numbers(users, "users", problems)
-        if value_column is not None and user_column is not None:
-            if value_column.shape != user_column.shape:
-                problems.add(
-                    "values and users must have the same length; "
-                    f"got {value_column.size} and {user_column.size}"
-                )
-            if np.any((user_column < 1) | (user_column != np.floor(user_column))):
-                problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
+        held, having = _table(values, users, problems)
         problems.raise_if_any()
-        assert value_column is not None
-        assert user_column is not None
-        distinct, where = np.unique(value_column, return_inverse=True)
-        return cls(distinct, np.bincount(where, weights=user_column))
+        assert held is not None
+        assert having is not None
+        distinct, where = np.unique(held, return_inverse=True)
+        return cls(distinct, np.bincount(where, weights=having))
 
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from dpcore.common.privacy import one_record_steps_epsilon
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 
 CONFIDENCE = 0.95
@@ -96,8 +96,8 @@ def shared_outputs(
     noise: float,
     runs: int,
     seed: int,
-    progress: Progress = lambda share: None,
-    should_stop: ShouldStop = lambda: False,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
     """The averaged shared output of algorithm 1, with the record and with its neighbour.
 

@@ -79,14 +79,13 @@ class Collaboration:
     evenness: Numbers = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        for field in fields(self):
-            values = np.asarray(getattr(self, field.name))
-            if field.name in _ABOVE_ZERO and not np.all(values > 0.0):
-                problems.add(f"{field.name} must be above 0")
-            elif not np.all(values >= 0.0):
-                problems.add(f"{field.name} must be at least 0")
-        problems.raise_if_any()
+        with Problems() as problems:
+            for field in fields(self):
+                values = np.asarray(getattr(self, field.name))
+                if field.name in _ABOVE_ZERO and not np.all(values > 0.0):
+                    problems.add(f"{field.name} must be above 0")
+                elif not np.all(values >= 0.0):
+                    problems.add(f"{field.name} must be at least 0")
 
     def having(self, **fields: Any) -> Collaboration:
         """The same with other numbers."""

@@ -51,14 +51,13 @@ class Labelled:
     num_owners: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
-            problems.add("features must have one row per label")
-        elif self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= self.classes:
-            problems.add("labels must be classes from 0 on")
-        elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
-            problems.add("every record must have norm 1 at most")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
+                problems.add("features must have one row per label")
+            elif self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= self.classes:
+                problems.add("labels must be classes from 0 on")
+            elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
+                problems.add("every record must have norm 1 at most")
 
     def part(self, rows: IntArray) -> Labelled:
         """Some of the records."""
@@ -113,23 +112,22 @@ def of_table(data: Dataset) -> Labelled:
     names, labels = np.unique(table.labels, return_inverse=True)
     owners = np.unique(table.user_codes, return_inverse=True)[1]
     count = int(owners.max()) + 1
-    problems = Problems()
-    if not 2 <= names.size <= MOST_CLASSES:
-        problems.add(
-            f"the label has {names.size:,} different values; 2 to {MOST_CLASSES} classes are told apart",
-            remedy="Choose a column of classes as the label",
-        )
-    if not 2 <= count <= MOST_TABLE_OWNERS:
-        problems.add(f"training takes 2 to {MOST_TABLE_OWNERS:,} owners; got {count:,}")
-    if labels.size > MOST_ROWS:
-        problems.add(f"training takes at most {MOST_ROWS:,} rows; got {labels.size:,}")
-    padded = count * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
-    if padded > MOST_ENTRIES:
-        problems.add(
-            f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {count:,} owners",
-            remedy="Keep fewer rows of the largest owners",
-        )
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not 2 <= names.size <= MOST_CLASSES:
+            problems.add(
+                f"the label has {names.size:,} different values; 2 to {MOST_CLASSES} classes are told apart",
+                remedy="Choose a column of classes as the label",
+            )
+        if not 2 <= count <= MOST_TABLE_OWNERS:
+            problems.add(f"training takes 2 to {MOST_TABLE_OWNERS:,} owners; got {count:,}")
+        if labels.size > MOST_ROWS:
+            problems.add(f"training takes at most {MOST_ROWS:,} rows; got {labels.size:,}")
+        padded = count * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
+        if padded > MOST_ENTRIES:
+            problems.add(
+                f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {count:,} owners",
+                remedy="Keep fewer rows of the largest owners",
+            )
     kept = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
     if not kept:
         raise refusal("no feature is left besides the intercept")

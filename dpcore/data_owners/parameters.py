@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import refusal
+from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
 from dpcore.data_owners.regimes import Axis
@@ -40,27 +42,6 @@ class OwnersSource(enum.Enum):
 
     ENTERED = "entered"
     DATA = "data"
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    """Numbers separated by commas or spaces, ascending, each once.
-
-    Raises:
-        ValueError: Not numbers.
-    """
-    return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
-
-
-def _read(problems: Problems, name: str, text: str) -> tuple[float, ...]:
-    """The numbers of a field, at most so many; what is wrong with it is recorded."""
-    try:
-        values = _numbers(text)
-    except ValueError:
-        problems.add(f"the {name} must be numbers separated by commas; got {text[:40]!r}")
-        return ()
-    if not 1 <= len(values) <= MOST_VALUES:
-        problems.add(f"there can be 1 to {MOST_VALUES} {name}; got {len(values)}")
-    return values[:MOST_VALUES]
 
 
 @dataclass(frozen=True)
@@ -121,51 +102,52 @@ class OwnersParameters:
     train_seed: int = 1
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.whole(1, MAX_OWNERS, **{"the number of owners n": self.owners})
-        entered = problems.whole(1, MAX_RECORDS, **{"the records per owner m": self.records})
-        problems.whole(0, MAX_PARAMETERS, **{"the shared parameters ℓ": self.shared})
-        problems.whole(0, MAX_PARAMETERS, **{"the personal parameters k": self.personal})
-        if self.unit is Unit.USER:
-            fine = problems.between(1.0, MAX_RECORDS, **{"the records per user m/r": self.records_per_user})
-            if (
-                fine
-                and entered
-                and self.source is OwnersSource.ENTERED
-                and (self.records_per_user or 1) > self.records
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.whole(1, MAX_OWNERS, **{"the number of owners n": self.owners})
+            entered = problems.whole(1, MAX_RECORDS, **{"the records per owner m": self.records})
+            problems.whole(0, MAX_PARAMETERS, **{"the shared parameters ℓ": self.shared})
+            problems.whole(0, MAX_PARAMETERS, **{"the personal parameters k": self.personal})
+            if self.unit is Unit.USER:
+                fine = problems.between(
+                    1.0, MAX_RECORDS, **{"the records per user m/r": self.records_per_user}
+                )
+                if (
+                    fine
+                    and entered
+                    and self.source is OwnersSource.ENTERED
+                    and (self.records_per_user or 1) > self.records
+                ):
+                    problems.add("a user cannot have more records than the owner")
+            elif self.records_per_user is not None:
+                problems.add("records per user go only with users as the unit of protection")
+            problems.between(1e-15, 0.5, δ=self.delta)
+            personal = self.personal_diameter == 0.0 or problems.between(
+                *DIAMETER_RANGE, **{"the personal diameter D_X, where it is not 0,": self.personal_diameter}
+            )
+            shared = self.shared_diameter == 0.0 or problems.between(
+                *DIAMETER_RANGE, **{"the shared diameter D_U, where it is not 0,": self.shared_diameter}
+            )
+            if personal and shared and self.personal_diameter == self.shared_diameter == 0.0:
+                problems.add("one of the diameters D_X and D_U must be above 0")
+            problems.between(*DIAMETER_RANGE, **{"the Lipschitz constant L": self.lipschitz})
+            for name, value in (
+                ("alone", self.alone_constant),
+                ("of the term 1/√(mn)", self.sampling_constant),
+                ("of the term with ε", self.privacy_constant),
             ):
-                problems.add("a user cannot have more records than the owner")
-        elif self.records_per_user is not None:
-            problems.add("records per user go only with users as the unit of protection")
-        problems.between(1e-15, 0.5, δ=self.delta)
-        personal = self.personal_diameter == 0.0 or problems.between(
-            *DIAMETER_RANGE, **{"the personal diameter D_X, where it is not 0,": self.personal_diameter}
-        )
-        shared = self.shared_diameter == 0.0 or problems.between(
-            *DIAMETER_RANGE, **{"the shared diameter D_U, where it is not 0,": self.shared_diameter}
-        )
-        if personal and shared and self.personal_diameter == self.shared_diameter == 0.0:
-            problems.add("one of the diameters D_X and D_U must be above 0")
-        problems.between(*DIAMETER_RANGE, **{"the Lipschitz constant L": self.lipschitz})
-        for name, value in (
-            ("alone", self.alone_constant),
-            ("of the term 1/√(mn)", self.sampling_constant),
-            ("of the term with ε", self.privacy_constant),
-        ):
-            problems.between(*CONSTANT_RANGE, **{f"the constant {name}": value})
-        if self.own_cap is not None:
-            problems.whole(1, MAX_RECORDS, **{"your own cap": self.own_cap})
-        if self.x_axis is self.y_axis:
-            problems.add("both axes of the map show the same", remedy="Choose another for one of them")
-        self._check_training(problems)
-        problems.raise_if_any()
+                problems.between(*CONSTANT_RANGE, **{f"the constant {name}": value})
+            if self.own_cap is not None:
+                problems.whole(1, MAX_RECORDS, **{"your own cap": self.own_cap})
+            if self.x_axis is self.y_axis:
+                problems.add("both axes of the map show the same", remedy="Choose another for one of them")
+            self._check_training(problems)
 
     def _check_training(self, problems: Problems) -> None:
         most = MOST_OWNERS[self.train_on]
-        for owner_count in _read(problems, "numbers of owners", self.train_owners):
+        for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MOST_VALUES):
             problems.whole(2, most, **{"each number of owners to train with": owner_count})
-        for epsilon in _read(problems, "budgets ε to train with", self.train_epsilons):
+        for epsilon in checked_numbers(problems, "budgets ε to train with", self.train_epsilons, MOST_VALUES):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
         problems.whole(1, MOST_RUNS, **{"the number of runs": self.train_runs})
         problems.whole(0, 2**32 - 1 - MOST_RUNS, **{"the seed of the training": self.train_seed})
@@ -174,8 +156,8 @@ class OwnersParameters:
     def study(self) -> Study:
         """What is trained: with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(n) for n in _numbers(self.train_owners)),
-            epsilons=_numbers(self.train_epsilons),
+            owners=tuple(int(n) for n in numbers_of(self.train_owners)),
+            epsilons=numbers_of(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,
             unit=self.unit,
@@ -200,21 +182,9 @@ class OwnersParameters:
             Unit.USER: float(self.records_per_user or 1.0),
             Unit.OWNER: float(self.records),
         }
-        return Collaboration(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            owners=float(self.owners),
-            records=float(self.records),
-            records_per_unit=unit[self.unit],
-            shared=float(self.shared),
-            personal=float(self.personal),
-            personal_diameter=float(self.personal_diameter),
-            shared_diameter=float(self.shared_diameter),
-            lipschitz=float(self.lipschitz),
-            alone_constant=float(self.alone_constant),
-            sampling_constant=float(self.sampling_constant),
-            privacy_constant=float(self.privacy_constant),
-        )
+        # As float64: Python's whole numbers would grow beyond what NumPy takes.
+        counts = {name: float(getattr(self, name)) for name in ("owners", "records", "shared", "personal")}
+        return built_from(Collaboration, self, records_per_unit=unit[self.unit], **counts)
 
     def of_histogram(self, histogram: ContributionHistogram, cap: float | None = None) -> Collaboration:
         """The owners of a histogram of records per owner; of each at most ``cap`` records, or all.
@@ -223,9 +193,7 @@ class OwnersParameters:
             InvalidInput: A user would have more records than the largest owner.
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
-            problems = Problems()
-            problems.add("a user cannot have more records than the largest owner has")
-            problems.raise_if_any()
+            raise refusal("a user cannot have more records than the largest owner has")
         most = float(histogram.max_size if cap is None else cap)
         found = capped(histogram, most, self.collaboration(), self.whole_owner)
         return found.having(records=float(found.records), evenness=float(found.evenness))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common.progress import ShouldStop
+from dpcore.common.over_runs import summary
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled, deal, digits, generated, split
@@ -105,12 +106,7 @@ class StudyResult:
 
     def mean(self, form: Form) -> FloatArray:
         """Over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        found = self.accuracy[form]
-        ran = np.isfinite(found)
-        sums = np.where(ran, found, 0.0).sum(axis=2)
-        return np.asarray(
-            np.divide(sums, ran.sum(axis=2), out=np.full(sums.shape, np.nan), where=ran.any(axis=2))
-        )
+        return summary(self.accuracy[form], axis=2).mean
 
     def compared(self, one: Form, other: Form) -> FloatArray:
         """1 where the first is more accurate, -1 where it is less, 0 where they lie within the standard error.
@@ -155,7 +151,7 @@ def train_shared(
     num_owners: int,
     epsilon: float,
     seed: int,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """W of the study's unit and ε."""
     units, count = units_of(study, owners, num_owners)
@@ -185,7 +181,7 @@ def run(
     study: Study,
     records: Records | Labelled,
     tell: Callable[[float, StudyResult], None] = lambda share, found: None,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Train and test every form.
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.privacy import GaussianNoise
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.labelled import Labelled
 
@@ -151,7 +151,7 @@ def shared_part(
     options: TrainingOptions = TrainingOptions(),
     unit_records: float = 1.0,
     group: float = 1.0,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """W by noisy full-batch gradient descent from 0, at V = 0: (ε, δ)-DP for one unit, added or removed.
 
@@ -191,9 +191,7 @@ def shared_part(
     return weights
 
 
-def plain_part(
-    data: Labelled, options: TrainingOptions, should_stop: ShouldStop = lambda: False
-) -> FloatArray:
+def plain_part(data: Labelled, options: TrainingOptions, should_stop: ShouldStop = never) -> FloatArray:
     """W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     one = stacked(data, np.zeros(data.labels.size, dtype=np.int64), 1)
     nothing = np.zeros((data.classes, data.features.shape[1]))
@@ -206,7 +204,7 @@ def personal_parts(
     shared: FloatArray,
     penalty: float | FloatArray,
     steps: int,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """V_j of every owner at once: the minimum of the owner's mean loss at W + V_j with penalty/2 |V_j|².
 
@@ -251,7 +249,7 @@ def personalised(
     num_owners: int,
     shared: FloatArray,
     options: TrainingOptions,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """V_j of every owner, each with the penalty that it picks on every fifth of its own records.
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.branch_and_bound import Split, minimise, stretch_within
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data_owners.bounds import Collaboration, Private, together, without_privacy
 
 TOLERANCE = 1e-6
@@ -81,7 +82,6 @@ class CapChoice:
         cap: τ, whole.
         bound: Of joint privacy there.
         kept: N_τ.
-        owners_capped: Owners with more records.
         within: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
         certificate: Its bound beside a lower bound for every whole cap.
     """
@@ -89,7 +89,6 @@ class CapChoice:
     cap: int
     bound: float
     kept: float
-    owners_capped: int
     within: tuple[int, int]
     certificate: Certificate
 
@@ -115,54 +114,21 @@ def best_cap(histogram: ContributionHistogram, of: Collaboration) -> CapChoice:
         histogram: Records per owner.
         of: Budget, parameters, diameters, constants.
     """
-    most = histogram.max_size
-    ends = np.unique(np.rint(np.geomspace(1.0, most, _START)))
-    best, cap, lowest = np.inf, 1, np.inf
-    low, high = ends[:-1], ends[1:]
-    new = ends
-    while True:
-        bounds = joint_bounds(histogram, new, of)
-        at = int(np.argmin(bounds))
-        if bounds[at] < best:
-            best, cap = float(bounds[at]), int(new[at])
-        # The caps strictly between low and high: neighbours have none.
-        open_ = high - low > 1.0
-        low, high = low[open_], high[open_]
-        if not low.size:
-            break
-        under = parts(histogram, high - 1.0, of)[0] + parts(histogram, low + 1.0, of)[1]
-        closed = under >= best * (1.0 - TOLERANCE)
-        if closed.any():
-            lowest = min(lowest, float(under[closed].min()))
-        low, high = low[~closed], high[~closed]
-        if not low.size:
-            break
-        new = np.floor((low + high) / 2.0)
-        low, high = np.r_[low, new], np.r_[new, high]
+    most = float(histogram.max_size)
+
+    def split(caps: FloatArray) -> Split:
+        falling, rising = parts(histogram, caps, of)
+        return Split(falling, falling, rising)
+
+    first = np.geomspace(1.0, most, _START)
+    found = minimise(split, 1.0, most, whole=True, tolerance=TOLERANCE, first=first)
+    cap = int(found.argument)
+    best = float(joint_bounds(histogram, float(cap), of))
+    low, high = stretch_within(split, float(cap), 1.0, most, NEAR * best)
     return CapChoice(
         cap=cap,
         bound=best,
         kept=float(histogram.kept_rows(float(cap))),
-        owners_capped=histogram.users_above(float(cap)),
-        within=_within(histogram, of, cap, best),
-        certificate=Certificate(best, min(lowest, best), _ARGUMENT),
+        within=(int(low), int(high)),
+        certificate=Certificate(best, min(found.lower_bound, best), _ARGUMENT),
     )
-
-
-def _within(histogram: ContributionHistogram, of: Collaboration, cap: int, best: float) -> tuple[int, int]:
-    """From where to where around the best cap the bound stays within 5 %, on a grid refined at its two ends."""
-
-    def edge(inside: int, outside: int) -> int:
-        """The last cap that is good between one that is and one that is not."""
-        while abs(outside - inside) > 1:
-            middle = (inside + outside) // 2
-            good = float(joint_bounds(histogram, float(middle), of)) <= NEAR * best
-            inside, outside = (middle, outside) if good else (inside, middle)
-        return inside
-
-    caps = np.unique(np.rint(log_spaced(1.0, max(float(histogram.max_size), 2.0), 400, extra=(cap,))))
-    caps = caps[caps <= histogram.max_size]
-    bad = caps[joint_bounds(histogram, caps, of) > NEAR * best]
-    below, above = bad[bad < cap], bad[bad > cap]
-    low = edge(cap, int(below[-1])) if below.size else 1
-    return low, edge(cap, int(above[0])) if above.size else histogram.max_size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.graph import TaskGraph
@@ -85,9 +85,7 @@ def _smallest(graph: TaskGraph, most: int, by: np.random.Generator | IntArray) -
     Row, number and place stand in one whole number each, and these are sorted: five times as fast as sorting by two
     columns. Users with few ratings keep all and are not sorted.
     """
-    problems = Problems()
-    problems.whole(1, 10**9, max_items=most)
-    problems.raise_if_any()
+    require.whole(1, 10**9, max_items=most)
     lengths = graph.tasks_per_user
     rows = np.flatnonzero(lengths > most)
     keep = np.ones(graph.num_pairs, dtype=bool)
@@ -158,12 +156,13 @@ def allocate(
 
     Source: Krichene et al. 2023, section 5 and appendix D.1; the adaptive weights as in its public code.
     """
-    problems = Problems()
-    problems.whole(1, 10**9, max_items=most)
-    problems.between(0.0, 1.0, exponent=exponent)
-    if scheme.needs_counts and (counts is None or counts.shape != (ratings.num_items,) or counts.min() <= 0):
-        problems.add(f"the {scheme.value} scheme needs a count above 0 for each item")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, 10**9, max_items=most)
+        problems.between(0.0, 1.0, exponent=exponent)
+        if scheme.needs_counts and (
+            counts is None or counts.shape != (ratings.num_items,) or counts.min() <= 0
+        ):
+            problems.add(f"the {scheme.value} scheme needs a count above 0 for each item")
     if scheme is Scheme.ADAPTIVE:
         assert counts is not None
         of_items = counts**-exponent

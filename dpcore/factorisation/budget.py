@@ -41,13 +41,12 @@ class Spending:
     releases: int = 2
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.positive(budget=self.budget)
-        problems.between(0.0, 0.99, count_share=self.count_share)
-        problems.whole(1, 1_000, sweeps=self.sweeps)
-        problems.whole(1, 10**9, max_items=self.max_items)
-        problems.whole(1, 10_000, releases=self.releases)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.positive(budget=self.budget)
+            problems.between(0.0, 0.99, count_share=self.count_share)
+            problems.whole(1, 1_000, sweeps=self.sweeps)
+            problems.whole(1, 10**9, max_items=self.max_items)
+            problems.whole(1, 10_000, releases=self.releases)
 
     @classmethod
     def of(

@@ -38,10 +38,9 @@ class Steps:
     gradient_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(1, 1_000, number=self.number)
-        problems.positive(gradient_bound=self.gradient_bound)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, 1_000, number=self.number)
+            problems.positive(gradient_bound=self.gradient_bound)
 
 
 def summed_gradients(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.progress import ShouldStop
+from dpcore.common.errors import refusal
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, noisy_counts
 from dpcore.factorisation.budget import Spending
@@ -111,22 +111,6 @@ def fit(
     return FactorModel(vectors, settings, limits)
 
 
-def objective(model: FactorModel, train: Ratings, user_vectors: FloatArray) -> float:
-    """L(U, V): squared errors over all ratings, plus the ridges.
-
-    The offset coordinate of the users is not learned and not counted. Source: Krichene et al. 2023, (D.1), where each
-    vector's ridge is counted once.
-    """
-    who = train.graph.users
-    predicted = np.einsum("pd,pd->p", user_vectors[who], model.item_vectors[train.items])
-    errors = float(np.sum((predicted - model.range.centred(train.values.astype(np.float64))) ** 2))
-    learned = user_vectors[:, int(model.settings.offset > 0.0) :]
-    ridges = model.settings.user_ridge * np.sum(learned**2) + model.settings.item_ridge * np.sum(
-        model.item_vectors**2
-    )
-    return errors + float(ridges)
-
-
 def fit_private(
     train: Ratings,
     settings: FactorSettings,
@@ -137,7 +121,7 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep | None = None,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
     steps: Steps | None = None,
 ) -> PrivateFit | None:
     """DPALS, or AdaDPSGD where steps are given: item vectors under user-level differential privacy.
@@ -168,11 +152,9 @@ def fit_private(
 
     Source: Krichene et al. 2023, algorithm 3 with algorithms 1 and 2; Chien et al. 2021.
     """
-    problems = Problems()
     releases = 2 if steps is None else steps.number
     if spending.releases != releases:
-        problems.add(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
-    problems.raise_if_any()
+        raise refusal(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
     counting = scheme.needs_counts or steps is not None
     if not counting:
         spending = replace(spending, count_share=0.0)
@@ -188,7 +170,7 @@ def fit_private(
     vectors = settings.first_item_vectors(train.num_items)
     start = np.zeros(settings.dimension)
     for sweep in range(spending.sweeps):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return None
         if steps is not None:
             assert counts is not None

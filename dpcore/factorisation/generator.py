@@ -62,23 +62,23 @@ class GeneratedRatings:
     highest: float = 5.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        sizes = problems.whole(2, 10**7, num_users=self.num_users)
-        sizes &= problems.whole(2, 10**6, num_items=self.num_items)
-        if sizes and self.num_users * self.num_items > MOST_CELLS:
-            problems.add(f"users times items must be at most {MOST_CELLS:,}")
-        if sizes:
-            problems.between(1.0, max(self.num_items / 2.0, 1.0), ratings_per_user=self.ratings_per_user)
-        problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
-        problems.whole(1, 50, rank=self.rank)
-        problems.non_negative(
-            offset_spread=self.offset_spread, taste_spread=self.taste_spread, error_spread=self.error_spread
-        )
-        problems.non_negative(step=self.step)
-        problems.finite(overall=self.overall, lowest=self.lowest, highest=self.highest)
-        if not self.lowest < self.highest:
-            problems.add("the lowest rating must be below the highest")
-        problems.raise_if_any()
+        with Problems() as problems:
+            sizes = problems.whole(2, 10**7, num_users=self.num_users)
+            sizes &= problems.whole(2, 10**6, num_items=self.num_items)
+            if sizes and self.num_users * self.num_items > MOST_CELLS:
+                problems.add(f"users times items must be at most {MOST_CELLS:,}")
+            if sizes:
+                problems.between(1.0, max(self.num_items / 2.0, 1.0), ratings_per_user=self.ratings_per_user)
+            problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
+            problems.whole(1, 50, rank=self.rank)
+            problems.non_negative(
+                offset_spread=self.offset_spread,
+                taste_spread=self.taste_spread,
+                error_spread=self.error_spread,
+            )
+            problems.non_negative(step=self.step)
+            problems.finite(overall=self.overall)
+            problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
 
     def draw(self, rng: np.random.Generator) -> Ratings:
         """One table of ratings, users with no rating included; codes of items are shuffled."""

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import baselines
 from dpcore.factorisation.fit import fit_private
@@ -38,14 +38,13 @@ class Growth:
     kind: Kind = Kind.ADAPTIVE
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if len(self.users) < 2 or any(a >= b for a, b in zip(self.users, self.users[1:], strict=False)):
-            problems.add("users must be at least two ascending numbers")
-        if len(self.study.epsilons) != 1:
-            problems.add("growth is simulated at one epsilon")
-        if self.kind not in SCHEMES:
-            problems.add("kind must be a private factorisation")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if len(self.users) < 2 or any(a >= b for a, b in zip(self.users, self.users[1:], strict=False)):
+                problems.add("users must be at least two ascending numbers")
+            if len(self.study.epsilons) != 1:
+                problems.add("growth is simulated at one epsilon")
+            if self.kind not in SCHEMES:
+                problems.add("kind must be a private factorisation")
         for number in self.users:  # It says itself what does not fit.
             replace(self.population, num_users=number)
 
@@ -100,7 +99,7 @@ class Tell(Protocol):
         """Told the share of users done, and what is there so far."""
 
 
-def run(growth: Growth, tell: Tell | None = None, should_stop: ShouldStop | None = None) -> GrowthResult:
+def run(growth: Growth, tell: Tell | None = None, should_stop: ShouldStop = never) -> GrowthResult:
     """Draw ratings, fit both and measure them, for each seed and number of users.
 
     Args:
@@ -119,7 +118,7 @@ def run(growth: Growth, tell: Tell | None = None, should_stop: ShouldStop | None
     done, whole = 0, sum(growth.users) * growth.study.repeats
     for seed in range(growth.study.repeats):
         for place, number in enumerate(growth.users):
-            if should_stop is not None and should_stop():
+            if should_stop():
                 return GrowthResult(growth, errors[0], errors[1], finished=False)
             found = _errors(growth, number, seed, should_stop)
             if found is None:
@@ -132,9 +131,7 @@ def run(growth: Growth, tell: Tell | None = None, should_stop: ShouldStop | None
     return GrowthResult(growth, errors[0], errors[1], finished=True)
 
 
-def _errors(
-    growth: Growth, users: int, seed: int, should_stop: ShouldStop | None
-) -> tuple[float, float] | None:
+def _errors(growth: Growth, users: int, seed: int, should_stop: ShouldStop) -> tuple[float, float] | None:
     """RMSE of the factorisation and of item means; None where it was stopped."""
     study, scheme = growth.study, SCHEMES[growth.kind]
     for_ratings, for_split, for_noise = np.random.SeedSequence([study.seed, seed, users]).spawn(3)

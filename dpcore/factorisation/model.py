@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.normal_equations import Vectors, products, solved, user_sums, users_at_once
 from dpcore.factorisation.ratings import Ratings, RatingValues
@@ -39,10 +39,7 @@ class RatingRange:
     highest: float = 5.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.finite(lowest=self.lowest, highest=self.highest) and not self.lowest < self.highest:
-            problems.add("the lowest rating must be below the highest")
-        problems.raise_if_any()
+        require.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
 
     @property
     def midpoint(self) -> float:
@@ -87,13 +84,12 @@ class FactorSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(1, 128, dimension=self.dimension)
-        problems.whole(1, 50, sweeps=self.sweeps)
-        problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
-        problems.between(0.0, 1.0, offset=self.offset)
-        problems.whole(0, 2**32 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, 128, dimension=self.dimension)
+            problems.whole(1, 50, sweeps=self.sweeps)
+            problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
+            problems.between(0.0, 1.0, offset=self.offset)
+            problems.whole(0, 2**32 - 1, seed=self.seed)
 
     def first_item_vectors(self, num_items: int) -> FloatArray:
         """Random vectors of expected squared length 1, with nothing in the offset coordinate."""

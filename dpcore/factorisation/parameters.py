@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
 from dpcore.dataset import Dataset
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.descent import Steps
@@ -103,25 +104,23 @@ class FactorisationParameters:
     item: int = 1
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(*DELTA_RANGE, delta=self.delta)
-        self._check_generator(problems)
-        if problems.finite(lowest=self.lowest, highest=self.highest) and not self.lowest < self.highest:
-            problems.add("the lowest rating must be below the highest")
-        problems.whole(1, 10**6, max_items=self.max_items, item=self.item)
-        problems.between(0.0, 1.0, exponent=self.exponent)
-        problems.between(0.001, 0.9, count_share=self.count_share)
-        problems.whole(2, 32, dimension=self.dimension)
-        problems.whole(1, 10, sweeps=self.sweeps)
-        problems.whole(1, 50, steps=self.steps)
-        problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
-        problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
-        problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
-        problems.whole(1, MOST_REPEATS, repeats=self.repeats)
-        problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
-        self._check_epsilons(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(*DELTA_RANGE, delta=self.delta)
+            self._check_generator(problems)
+            problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
+            problems.whole(1, 10**6, max_items=self.max_items, item=self.item)
+            problems.between(0.0, 1.0, exponent=self.exponent)
+            problems.between(0.001, 0.9, count_share=self.count_share)
+            problems.whole(2, 32, dimension=self.dimension)
+            problems.whole(1, 10, sweeps=self.sweeps)
+            problems.whole(1, 50, steps=self.steps)
+            problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
+            problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
+            problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
+            problems.whole(1, MOST_REPEATS, repeats=self.repeats)
+            problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
+            self._check_epsilons(problems)
 
     def _check_generator(self, problems: Problems) -> None:
         sizes = problems.whole(100, 10**6, num_users=self.num_users)
@@ -136,25 +135,13 @@ class FactorisationParameters:
             problems.add(f"users times ratings per user must be at most {MOST_PAGE_RATINGS:,}")
 
     def _check_epsilons(self, problems: Problems) -> None:
-        try:
-            epsilons = self._typed_epsilons
-        except ValueError:
-            shown = self.train_epsilons[:40]
-            problems.add(f"the epsilons to train at must be numbers separated by commas; got {shown!r}")
-            return
-        if not 1 <= len(epsilons) <= MOST_EPSILONS:
-            problems.add(f"a training takes 1 to {MOST_EPSILONS} epsilons; got {len(epsilons)}")
-        for epsilon in epsilons[:MOST_EPSILONS]:
+        for epsilon in checked_numbers(problems, "epsilons to train at", self.train_epsilons, MOST_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
-
-    @property
-    def _typed_epsilons(self) -> tuple[float, ...]:
-        return tuple(float(text) for text in self.train_epsilons.replace(",", " ").split())
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """What a training runs: the epsilons that were typed, and that of the page, ascending."""
-        return tuple(sorted({*self._typed_epsilons, self.epsilon}))
+        return tuple(sorted({*numbers_of(self.train_epsilons), self.epsilon}))
 
     @property
     def generator(self) -> GeneratedRatings | None:
@@ -198,19 +185,8 @@ class FactorisationParameters:
     @property
     def study(self) -> Study:
         """What *Train* runs."""
-        return Study(
-            epsilons=self.epsilons,
-            delta=self.delta,
-            settings=FactorSettings(self.dimension, self.sweeps, self.user_ridge),
-            limits=self.limits,
-            max_items=self.max_items,
-            count_share=self.count_share,
-            exponent=self.exponent,
-            ridge_to_noise=self.ridge_to_noise,
-            steps=self.gradient_steps,
-            repeats=self.repeats,
-            seed=self.train_seed,
-        )
+        settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge)
+        return built_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
 
     @property
     def large_study(self) -> Study:

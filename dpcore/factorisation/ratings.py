@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.graph import TaskCodes, TaskGraph
@@ -38,23 +39,22 @@ class Ratings:
     num_items: int
 
     def __post_init__(self) -> None:
-        problems = Problems()
         starts, items = self.starts, self.items
-        if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
-            problems.add("starts must ascend from 0, with one entry per user and the end")
-        elif items.shape != (int(starts[-1]),) or self.values.shape != items.shape:
-            problems.add(f"items and values must have {int(starts[-1]):,} entries each")
-        elif items.size and (items.min() < 0 or items.max() >= self.num_items):
-            problems.add(f"item codes must lie between 0 and {self.num_items - 1:,}")
-        else:
-            ascends = items[1:] > items[:-1]
-            inside = starts[1:-1]
-            ascends[inside[(inside > 0) & (inside < items.size)] - 1] = True
-            if not ascends.all():
-                problems.add("each user's items must ascend and be distinct")
-            if not np.all(np.isfinite(self.values)):
-                problems.add("ratings must be finite numbers")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
+                problems.add("starts must ascend from 0, with one entry per user and the end")
+            elif items.shape != (int(starts[-1]),) or self.values.shape != items.shape:
+                problems.add(f"items and values must have {int(starts[-1]):,} entries each")
+            elif items.size and (items.min() < 0 or items.max() >= self.num_items):
+                problems.add(f"item codes must lie between 0 and {self.num_items - 1:,}")
+            else:
+                ascends = items[1:] > items[:-1]
+                inside = starts[1:-1]
+                ascends[inside[(inside > 0) & (inside < items.size)] - 1] = True
+                if not ascends.all():
+                    problems.add("each user's items must ascend and be distinct")
+                if not np.all(np.isfinite(self.values)):
+                    problems.add("ratings must be finite numbers")
 
     @classmethod
     def from_columns(
@@ -129,8 +129,13 @@ class Ratings:
         Args:
             test_share: Probability, in (0, 1).
             rng: Source of the draw.
+
+        Raises:
+            InvalidInput: Nothing is left on one side.
         """
         held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
+        if held_out.all() or not held_out.any():
+            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
         return self.kept(~held_out), self.kept(held_out)
 
     def blocks(self, users: int) -> Iterator[tuple[slice, slice]]:

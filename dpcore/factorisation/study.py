@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
 from dpcore.common.over_runs import summary
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
 from dpcore.factorisation.allocation import Scheme
@@ -97,15 +96,14 @@ class Study:
     with_recall: bool = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not self.epsilons:
-            problems.add("epsilons must not be empty")
-        problems.between(0.0, 1.0, exponent=self.exponent)
-        problems.non_negative(ridge_to_noise=self.ridge_to_noise)
-        problems.between(0.01, 0.9, test_share=self.test_share)
-        problems.whole(1, 100, repeats=self.repeats)
-        problems.whole(0, 2**32 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if not self.epsilons:
+                problems.add("epsilons must not be empty")
+            problems.between(0.0, 1.0, exponent=self.exponent)
+            problems.non_negative(ridge_to_noise=self.ridge_to_noise)
+            problems.between(0.01, 0.9, test_share=self.test_share)
+            problems.whole(1, 100, repeats=self.repeats)
+            problems.whole(0, 2**32 - 1, seed=self.seed)
         for epsilon in self.epsilons:
             self.spending(epsilon)
 
@@ -172,7 +170,7 @@ class Tell(Protocol):
 
 
 def run(
-    ratings: Ratings, study: Study, tell: Tell | None = None, should_stop: ShouldStop | None = None
+    ratings: Ratings, study: Study, tell: Tell | None = None, should_stop: ShouldStop = never
 ) -> StudyResult:
     """Fit and measure every model.
 
@@ -199,7 +197,7 @@ def run(
         np.zeros(ratings.num_items, dtype=np.int64),
         {},
         tell,
-        should_stop or (lambda: False),
+        should_stop,
     )
     finished = all(running.repeat(ratings, number) for number in range(study.repeats))
     return running.so_far(finished)
@@ -238,8 +236,6 @@ class _Running:
         if self.stopped():
             return False
         train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
-        if not train.num_ratings or not test.num_ratings:
-            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
         buckets = buckets_of(train.item_counts)
         self.test_ratings[number] = np.bincount(buckets[test.items], minlength=BUCKETS)
         if number == 0:

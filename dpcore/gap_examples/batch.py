@@ -49,16 +49,15 @@ def ratios(
     Raises:
         InvalidInput: Shapes do not fit, something is not finite and above 0, or sizes descend.
     """
-    problems = Problems()
     s, u, rho = (np.asarray(x, dtype=np.float64) for x in (sizes, users, noise_ratio))
-    for name, x in (("sizes", s), ("users", u), ("noise_ratio", rho)):
-        if not np.all(np.isfinite(x) & (x > 0.0)):
-            problems.add(f"{name} must be finite numbers above 0")
-    if s.ndim == 0 or s.shape[-1:] != u.shape[-1:] or s.shape[-1] == 0:
-        problems.add("sizes and users must have the same number of groups along their last axis")
-    elif np.any(np.diff(s, axis=-1) < 0.0):
-        problems.add("sizes must ascend along the last axis")
-    problems.raise_if_any()
+    with Problems() as problems:
+        for name, x in (("sizes", s), ("users", u), ("noise_ratio", rho)):
+            if not np.all(np.isfinite(x) & (x > 0.0)):
+                problems.add(f"{name} must be finite numbers above 0")
+        if s.ndim == 0 or s.shape[-1:] != u.shape[-1:] or s.shape[-1] == 0:
+            problems.add("sizes and users must have the same number of groups along their last axis")
+        elif np.any(np.diff(s, axis=-1) < 0.0):
+            problems.add("sizes must ascend along the last axis")
     s, u, rho = (np.asarray(x) for x in np.broadcast_arrays(s, u, rho[..., None]))
     smooth, capped = 1.0 / _inverse_smooth(s, u, rho), _capped(s, u, rho, whole_caps)
     return Ratios(capped / smooth, smooth, capped)

@@ -31,9 +31,8 @@ def with_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> Me
     Raises:
         InvalidInput: ``noise_ratio`` is not a finite number above 0, or the histogram is none.
     """
-    problems = Problems()
-    fine = problems.positive(noise_ratio=noise_ratio)
-    problems.raise_if_any()
+    with Problems() as problems:
+        fine = problems.positive(noise_ratio=noise_ratio)
     assert fine
     return MeanProblem(
         histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, value_variance=1.0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.compare import with_noise_ratio
 from dpcore.gap_examples.search import GapSearch
@@ -51,14 +50,13 @@ def table_text(sizes: npt.ArrayLike, users: npt.ArrayLike) -> str:
         InvalidInput: It is no histogram of at most `MAX_TABLE_ROWS` sizes, or too large; all problems at once.
     """
     histogram = ContributionHistogram.from_table(sizes, users)
-    problems = Problems()
-    if histogram.sizes.size > MAX_TABLE_ROWS:
-        problems.add(f"at most {MAX_TABLE_ROWS} groups; got {histogram.sizes.size}")
-    if histogram.max_size > MAX_TABLE_SIZE:
-        problems.add(f"rows per user must be at most {MAX_TABLE_SIZE:,}; got {histogram.max_size:,}")
-    if int(histogram.users.max()) > MAX_TABLE_USERS:
-        problems.add(f"a group has at most {MAX_TABLE_USERS:,} users; got {int(histogram.users.max()):,}")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if histogram.sizes.size > MAX_TABLE_ROWS:
+            problems.add(f"at most {MAX_TABLE_ROWS} groups; got {histogram.sizes.size}")
+        if histogram.max_size > MAX_TABLE_SIZE:
+            problems.add(f"rows per user must be at most {MAX_TABLE_SIZE:,}; got {histogram.max_size:,}")
+        if int(histogram.users.max()) > MAX_TABLE_USERS:
+            problems.add(f"a group has at most {MAX_TABLE_USERS:,} users; got {int(histogram.users.max()):,}")
     return " ".join(f"{u}x{s}" for s, u in zip(histogram.sizes, histogram.users, strict=True))
 
 
@@ -72,9 +70,8 @@ def table_histogram(text: str) -> ContributionHistogram:
         pairs = [[int(number) for number in group.split("x")] for group in text.split()[:1_000]]
         users, sizes = zip(*pairs, strict=True)
     except ValueError:
-        problems = Problems()
-        problems.add("a table reads like 26x1 31x1000, users x rows of each", remedy="Enter it anew")
-        problems.raise_if_any()
+        what = "a table reads like 26x1 31x1000, users x rows of each"
+        raise refusal(what, remedy="Enter it anew") from None
     histogram = ContributionHistogram.from_table(sizes, users)
     table_text(histogram.sizes, histogram.users)
     return histogram
@@ -126,30 +123,32 @@ class GapParameters:
     runs: int = 5_000
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.variance_source is VarianceSource.FROM_VALUES:
-            problems.add("variance_source must be worst or entered here")
-        else:
-            _collect(problems, self.mean_parameters)
-        for name, value, choices in (
-            ("g", self.g, THEOREM_G),
-            ("heavy_size", self.heavy_size, HEAVY_SIZES),
-            ("light_size", self.light_size, LIGHT_SIZES),
-            ("evaluations", self.evaluations, EVALUATIONS),
-            ("example", self.example, (1, 3)),
-            ("regression_g", self.regression_g, REGRESSION_G),
-        ):
-            if value not in choices:
-                known = ", ".join(f"{choice:,}" for choice in choices)
-                problems.add(f"{name} must be one of {known}; got {str(value)[:40]}")
-        problems.whole(1, NUM_USERS - 1, light_users=self.light_users)
-        problems.between(*NOISE_PER_USER_RANGE, noise_per_user=self.noise_per_user)
-        problems.between(*NOISE_RATIO_RANGE, table_noise_ratio=self.table_noise_ratio)
-        problems.whole(MIN_RUNS, MAX_RUNS, runs=self.runs)
-        problems.whole(0, MAX_SEED, seed=self.seed)
-        _collect(problems, lambda: table_histogram(self.table))
-        _collect(problems, lambda: GapSearch(num_groups=self.num_groups))
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.variance_source is VarianceSource.FROM_VALUES:
+                problems.add("variance_source must be worst or entered here")
+            else:
+                with problems.collecting():
+                    self.mean_parameters()
+            for name, value, choices in (
+                ("g", self.g, THEOREM_G),
+                ("heavy_size", self.heavy_size, HEAVY_SIZES),
+                ("light_size", self.light_size, LIGHT_SIZES),
+                ("evaluations", self.evaluations, EVALUATIONS),
+                ("example", self.example, (1, 3)),
+                ("regression_g", self.regression_g, REGRESSION_G),
+            ):
+                if value not in choices:
+                    known = ", ".join(f"{choice:,}" for choice in choices)
+                    problems.add(f"{name} must be one of {known}; got {str(value)[:40]}")
+            problems.whole(1, NUM_USERS - 1, light_users=self.light_users)
+            problems.between(*NOISE_PER_USER_RANGE, noise_per_user=self.noise_per_user)
+            problems.between(*NOISE_RATIO_RANGE, table_noise_ratio=self.table_noise_ratio)
+            problems.whole(MIN_RUNS, MAX_RUNS, runs=self.runs)
+            problems.whole(0, MAX_SEED, seed=self.seed)
+            with problems.collecting():
+                table_histogram(self.table)
+            with problems.collecting():
+                GapSearch(num_groups=self.num_groups)
 
     def mean_parameters(self) -> MeanParameters:
         """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
@@ -182,11 +181,3 @@ class GapParameters:
         if self.simulated is InstanceKind.TABLE:
             return self.own_instance()
         return self.mean_parameters().problem(histogram)
-
-
-def _collect(problems: Problems, build: Callable[[], object]) -> None:
-    """Add what ``build`` refuses to the problems."""
-    try:
-        build()
-    except InvalidInput as refused:
-        problems.extend(refused.problems)

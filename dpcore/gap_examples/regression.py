@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.checks import Problems, require
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000
@@ -47,21 +47,20 @@ class RegressionInstance:
     def __post_init__(self) -> None:
         for name, kind in (("features", np.float64), ("user_codes", np.int64), ("counts", np.int64)):
             object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
-        problems = Problems()
-        if self.features.ndim != 2 or not (
-            self.user_codes.shape == self.counts.shape == self.features.shape[:1]
-        ):
-            problems.add("features must have one row, user_codes and counts one entry, per kind of row")
-        elif not (self.features.size and np.all(np.isfinite(self.features))):
-            problems.add("features must be finite numbers, at least one")
-        if self.user_codes.size and (
-            self.user_codes[0] != 0 or not np.isin(np.diff(self.user_codes), (0, 1)).all()
-        ):
-            problems.add("user_codes must ascend from 0 without a gap")
-        if np.any(self.counts < 1):
-            problems.add("counts must be at least 1")
-        problems.non_negative(residual_variance=self.residual_variance, release_noise=self.release_noise)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.features.ndim != 2 or not (
+                self.user_codes.shape == self.counts.shape == self.features.shape[:1]
+            ):
+                problems.add("features must have one row, user_codes and counts one entry, per kind of row")
+            elif not (self.features.size and np.all(np.isfinite(self.features))):
+                problems.add("features must be finite numbers, at least one")
+            if self.user_codes.size and (
+                self.user_codes[0] != 0 or not np.isin(np.diff(self.user_codes), (0, 1)).all()
+            ):
+                problems.add("user_codes must ascend from 0 without a gap")
+            if np.any(self.counts < 1):
+                problems.add("counts must be at least 1")
+            problems.non_negative(residual_variance=self.residual_variance, release_noise=self.release_noise)
 
     @property
     def num_users(self) -> int:
@@ -111,12 +110,11 @@ def weighted_variance(instance: RegressionInstance, weights: npt.ArrayLike) -> W
     """
     c = np.asarray(weights, dtype=np.float64)
     d = instance.features.shape[1]
-    problems = Problems()
-    if c.shape != (d, instance.counts.size):
-        problems.add(f"weights must have shape {(d, instance.counts.size)}; got {c.shape}")
-    elif not np.allclose((c * instance.counts) @ instance.features, np.eye(d), rtol=0.0, atol=1e-9):
-        problems.add("weights must satisfy C X = I: as they are, the estimate is biased")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if c.shape != (d, instance.counts.size):
+            problems.add(f"weights must have shape {(d, instance.counts.size)}; got {c.shape}")
+        elif not np.allclose((c * instance.counts) @ instance.features, np.eye(d), rtol=0.0, atol=1e-9):
+            problems.add("weights must satisfy C X = I: as they are, the estimate is biased")
     per_user = np.bincount(instance.user_codes, weights=instance.counts * np.abs(c).sum(axis=0))
     squared = float((instance.counts * (c**2).sum(axis=0)).sum())
     return WeightedVariance(
@@ -153,48 +151,33 @@ class SampleLimiting:
         return min(reached + self.undefined, 1.0)
 
 
-def enumerate_sample_limiting(
-    instance: RegressionInstance,
-    threshold: int,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> SampleLimiting | None:
+def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> SampleLimiting:
     """Every sample that sample limiting can draw, each with its own least squares: for small instances.
 
     Args:
         instance: The rows.
         threshold: h, rows kept of each user, at least 1.
-        progress: Called with the share done, in (0, 1].
-        should_stop: Asked between blocks of samples; true ends the enumeration.
-
-    Returns:
-        `SampleLimiting`, or None where it was stopped.
 
     Raises:
         InvalidInput: More than `MAX_OUTCOMES` distinct samples.
 
     Source: Epasto et al. 2020, section 5.2.
     """
-    problems = Problems()
-    problems.whole(1, 10**12, threshold=threshold)
-    problems.raise_if_any()
+    require.whole(1, 10**12, threshold=threshold)
     draws = [
         _draws(instance.counts[instance.user_codes == user], int(threshold))
         for user in range(instance.num_users)
     ]
     outcomes = math.prod(len(chances) for _, chances in draws)
     if outcomes > MAX_OUTCOMES:
-        problems.add(
+        raise refusal(
             f"there are {outcomes:,} distinct samples; at most {MAX_OUTCOMES:,} are listed",
             remedy="Choose a smaller instance",
         )
-    problems.raise_if_any()
     shape = [len(chances) for _, chances in draws]
     block = max(1, 2_000_000 // instance.counts.size // instance.features.shape[1] ** 2)
     probabilities, variances, undefined = [], [], 0.0
     for start in range(0, outcomes, block):
-        if start and should_stop is not None and should_stop():
-            return None
         index, picks = np.arange(start, min(start + block, outcomes)), []
         for size in shape:  # Mixed radix; np.unravel_index stops at 64 users.
             index, pick = np.divmod(index, size)
@@ -206,8 +189,6 @@ def enumerate_sample_limiting(
         probabilities.append(chance[fine])
         variances.append(variance[fine])
         undefined += float(chance[~fine].sum())
-        if progress is not None:
-            progress(min(1.0, (start + block) / outcomes))
     return SampleLimiting(int(threshold), np.concatenate(probabilities), np.concatenate(variances), undefined)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.gap_examples.regression import (
     RegressionInstance,
@@ -52,9 +52,7 @@ class Example:
 
 
 def _checked_g(g: int, low: int) -> int:
-    problems = Problems()
-    problems.whole(low, 1_000, g=g)
-    problems.raise_if_any()
+    require.whole(low, 1_000, g=g)
     return int(g)
 
 
@@ -146,9 +144,7 @@ def limit_example_3(g: int, threshold: int) -> SampleLimiting:
     from scipy.stats import binom
 
     g = _checked_g(g, 2)
-    problems = Problems()
-    problems.whole(1, g, threshold=threshold)
-    problems.raise_if_any()
+    require.whole(1, g, threshold=threshold)
     h = int(threshold)
     seen = np.arange(g + 1)
     probabilities = np.asarray(binom.pmf(seen, g, h / g), dtype=np.float64)

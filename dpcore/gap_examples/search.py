@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.gap_examples.batch import ratios
 from dpcore.gap_examples.compare import Comparison, compare, with_noise_ratio
@@ -51,13 +51,12 @@ class GapSearch:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(2, 8, num_groups=self.num_groups)
-        problems.whole(2, 10**9, largest_size=self.largest_size)
-        problems.whole(1, 10**6, largest_group=self.largest_group)
-        problems.whole(BATCH, 10**7, evaluations=self.evaluations)
-        problems.whole(0, 2**63 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(2, 8, num_groups=self.num_groups)
+            problems.whole(2, 10**9, largest_size=self.largest_size)
+            problems.whole(1, 10**6, largest_group=self.largest_group)
+            problems.whole(BATCH, 10**7, evaluations=self.evaluations)
+            problems.whole(0, 2**63 - 1, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class SearchResult:
 
 def search(
     question: GapSearch,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> SearchResult:
     """Look for the instance with the largest ratio.
 
@@ -112,9 +111,8 @@ def search(
         best = np.argsort(-scores, kind="stable")[:_PARENTS]
         parents, fitness = candidates[best], scores[best]
         history.append((done * BATCH, float(fitness[0])))
-        if progress is not None:
-            progress(done / batches)
-        if done < batches and should_stop is not None and should_stop():
+        progress(done / batches)
+        if done < batches and should_stop():
             cancelled = True
             break
     tried = len(history) * BATCH

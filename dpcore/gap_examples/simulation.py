@@ -18,7 +18,7 @@ import numpy as np
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.mean import MeanProblem
 
@@ -52,24 +52,23 @@ class Simulation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.problem.value_variance > self.problem.value_bound**2 / 4.0:
-            problems.add(
-                f"value_variance {wording.entered(self.problem.value_variance)} exceeds value_bound²/4, the most "
-                "that values in [0, B] can vary",
-                remedy="Lower value_variance, or raise value_bound and epsilon together",
-            )
-        largest = self.problem.histogram.sizes.astype(np.float64) * self.problem.histogram.users
-        if largest.sum() > 2.0**62:
-            problems.add("the instance has more than 4.6e18 rows, too many for whole random numbers")
-        if self.threshold is not None:
-            problems.positive(threshold=self.threshold)
-        if self.max_contributions is not None:
-            problems.whole(1, 10**12, max_contributions=self.max_contributions)
-        problems.whole(MIN_RUNS, 10**8, runs=self.runs)
-        problems.between(0.5, 0.9999, confidence=self.confidence)
-        problems.whole(0, 2**63 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.problem.value_variance > self.problem.value_bound**2 / 4.0:
+                problems.add(
+                    f"value_variance {wording.entered(self.problem.value_variance)} exceeds value_bound²/4, the most "
+                    "that values in [0, B] can vary",
+                    remedy="Lower value_variance, or raise value_bound and epsilon together",
+                )
+            largest = self.problem.histogram.sizes.astype(np.float64) * self.problem.histogram.users
+            if largest.sum() > 2.0**62:
+                problems.add("the instance has more than 4.6e18 rows, too many for whole random numbers")
+            if self.threshold is not None:
+                problems.positive(threshold=self.threshold)
+            if self.max_contributions is not None:
+                problems.whole(1, 10**12, max_contributions=self.max_contributions)
+            problems.whole(MIN_RUNS, 10**8, runs=self.runs)
+            problems.between(0.5, 0.9999, confidence=self.confidence)
+            problems.whole(0, 2**63 - 1, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -147,8 +146,8 @@ class _Moments:
 
 def simulate(
     question: Simulation,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> SimulationResult:
     """Run both mechanisms on made-up values.
 
@@ -169,14 +168,13 @@ def simulate(
     block = max(1, _BLOCK // problem.histogram.sizes.size)
     cancelled = False
     while smooth.count < question.runs:
-        if smooth.count >= MIN_RUNS and should_stop is not None and should_stop():
+        if smooth.count >= MIN_RUNS and should_stop():
             cancelled = True
             break
         errors = _errors(problem, float(h), cap, min(block, question.runs - smooth.count), rng)
         smooth.add(errors[0] ** 2)
         capped.add(errors[1] ** 2)
-        if progress is not None:
-            progress(smooth.count / question.runs)
+        progress(smooth.count / question.runs)
     return SimulationResult(
         smooth=smooth.estimate(float(mean.smooth_variance(problem, h)), question.confidence),
         capped=capped.estimate(float(mean.capped_variance(problem, float(cap))), question.confidence),
@@ -194,8 +192,8 @@ def simulate_curve(
     bounds: Sequence[int],
     runs: int,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> tuple[SimulationResult, ...]:
     """Run both mechanisms at several bounds, each bound serving as threshold and as cap.
 
@@ -219,11 +217,10 @@ def simulate_curve(
     results: list[SimulationResult] = []
 
     def report(share: float) -> None:
-        if progress is not None:
-            progress((len(results) + share) / len(questions))
+        progress((len(results) + share) / len(questions))
 
     for question in questions:
-        if results and should_stop is not None and should_stop():
+        if results and should_stop():
             break
         results.append(simulate(question, report, should_stop))
         if results[-1].cancelled:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import with_noise_ratio
@@ -64,9 +64,7 @@ class Theorem2:
 
 
 def _checked_g(g: int) -> int:
-    problems = Problems()
-    problems.whole(1, 10**9, g=g)
-    problems.raise_if_any()
+    require.whole(1, 10**9, g=g)
     return int(g)
 
 
@@ -108,13 +106,17 @@ def two_group_problem(
     Raises:
         InvalidInput: A number is out of its range; all problems at once.
     """
-    problems = Problems()
-    problems.whole(1, MAX_USERS, light_users=light_users, heavy_users=heavy_users)
-    if problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size) and heavy_size <= light_size:
-        problems.add("heavy_size must be above light_size", remedy="Give the second group more rows per user")
-    if noise_ratio is not None:
-        problems.positive(noise_ratio=noise_ratio)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, MAX_USERS, light_users=light_users, heavy_users=heavy_users)
+        if (
+            problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size)
+            and heavy_size <= light_size
+        ):
+            problems.add(
+                "heavy_size must be above light_size", remedy="Give the second group more rows per user"
+            )
+        if noise_ratio is not None:
+            problems.positive(noise_ratio=noise_ratio)
     histogram = ContributionHistogram.from_table([light_size, heavy_size], [light_users, heavy_users])
     return with_noise_ratio(histogram, heavy_users / light_size if noise_ratio is None else noise_ratio)
 
@@ -277,10 +279,9 @@ class Supremum:
         Raises:
             InvalidInput: A number is out of its range.
         """
-        problems = Problems()
-        problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
-        problems.whole(2, MAX_USERS, num_users=num_users)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
+            problems.whole(2, MAX_USERS, num_users=num_users)
         light = min(max(round(self.light_share * num_users), 1), num_users - 1)
         heavy = num_users - light
         return two_group_problem(light, heavy, heavy_size, noise_ratio=heavy / _tied_threshold(light / heavy))

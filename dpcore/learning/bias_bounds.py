@@ -246,7 +246,6 @@ def cap_statistics(
     *,
     total: float,
     largest: float,
-    fraction: FloatArray | None = None,
     above_sums: AboveSums | None = None,
 ) -> CapStatistics:
     """`CapStatistics` from sums on either side of a bound, in whatever unit the sums are in.
@@ -256,7 +255,6 @@ def cap_statistics(
         bounds: The caps, above 0, any shape, in the unit of the sums.
         total: n, or 1 where the unit is a share.
         largest: The heaviest user's size.
-        fraction: tau_0; bounds / total where not given.
         above_sums: Sums over the users above alone; where not given, they are the total less the others', whose
             rounding is that of the total.
     """
@@ -279,7 +277,7 @@ def cap_statistics(
     light = (below / total) * (cut * total / kept) ** 2
     capped = (total * share * inverse) * share - 2.0 * share * above + rows_capped
     return CapStatistics(
-        fraction=np.asarray(bounds / total if fraction is None else fraction),
+        fraction=np.asarray(bounds / total),
         kept_share=np.asarray(kept / total),
         cut_share=np.asarray(cut),
         users_capped=np.asarray(above),

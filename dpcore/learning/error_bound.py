@@ -13,19 +13,17 @@ user, then a row of theirs). delta is the probability that the guarantee fails, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.branch_and_bound import Minimum, Split
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InputProblem
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, evaluate
-from dpcore.learning.branch_and_bound import Minimum, Split
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 
@@ -58,11 +56,10 @@ class PrivacyTerm:
     log_power: float = 2.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(0.0, 1e12, constant=self.constant)
-        problems.between(1e-3, 10.0, power=self.power)
-        problems.between(0.0, 10.0, log_power=self.log_power)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(0.0, 1e12, constant=self.constant)
+            problems.between(1e-3, 10.0, power=self.power)
+            problems.between(0.0, 10.0, log_power=self.log_power)
 
     @classmethod
     def quadratic(cls, constant: float = 1.0) -> PrivacyTerm:
@@ -112,21 +109,18 @@ class BoundSettings:
     finite_sample_constant: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(0.0, 0.25, loss_variance=self.loss_variance)
-        problems.between(1e-12, 0.999, failure_probability=self.failure_probability)
-        problems.between(0.0, 1e6, finite_sample_constant=self.finite_sample_constant)
-        problems.whole(0, MAX_VC_DIMENSION, vc_dimension=self.vc_dimension)
-        if not isinstance(self.bias, BiasTerm):
-            problems.add(f"bias must be a BiasTerm; got {self.bias!r}")
-        if not isinstance(self.privacy, PrivacyTerm):
-            problems.add("privacy must be a PrivacyTerm")
-        problems.extend(self._further_problems())
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(0.0, 0.25, loss_variance=self.loss_variance)
+            problems.between(1e-12, 0.999, failure_probability=self.failure_probability)
+            problems.between(0.0, 1e6, finite_sample_constant=self.finite_sample_constant)
+            problems.whole(0, MAX_VC_DIMENSION, vc_dimension=self.vc_dimension)
+            problems.of_kind(BiasTerm, bias=self.bias)
+            problems.of_kind(PrivacyTerm, privacy=self.privacy)
+            self._check_contributors(problems)
 
-    def _further_problems(self) -> Iterable[InputProblem]:
-        return ()
+    def _check_contributors(self, problems: Problems) -> None:
+        """Record what is wrong with who contributes what."""
 
     def parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
         """(*) in its parts, given what the caps do; an infinite n leaves the finite-sample term out."""
@@ -146,7 +140,7 @@ class BoundSettings:
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
-        """(*) as a falling and a rising part, for `dpcore.learning.branch_and_bound`."""
+        """(*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         parts = self.parts(statistics, num_rows)
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
         return Split(parts.bias + parts.finite_sample, lower + parts.finite_sample, parts.privacy)

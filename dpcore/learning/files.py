@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import learning
-from dpcore.common.documents import choice_document, finite
+from dpcore.common.documents import choice_document, proof
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -87,7 +87,6 @@ def learning_choice_json(
         "kept_share": choice.kept_share,
         "users_capped": choice.users_capped,
         "caps_within_5_percent": list(within),
-        "proved_relative_gap": finite(choice.certificate.relative_gap),
-        "proof": choice.certificate.argument,
+        **proof(choice.certificate),
     }
     return choice_document(dataset, "learning under a cap", question, data, answer, learning.ASSUMPTIONS)

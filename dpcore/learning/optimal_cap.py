@@ -8,14 +8,15 @@ Source: Amin et al. 2019, sections 4 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import InputProblem, refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.branch_and_bound import Minimum, minimise, stretch_within
+from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
     AboveSums,
@@ -24,7 +25,6 @@ from dpcore.learning.bias_bounds import (
     cap_statistics,
     evaluate,
 )
-from dpcore.learning.branch_and_bound import Minimum, minimise, stretch_within
 from dpcore.learning.error_bound import (
     TOLERANCE,
     BoundSettings,
@@ -45,9 +45,8 @@ class BiasProblem(BoundSettings):
 
     histogram: ContributionHistogram
 
-    def _further_problems(self) -> Iterable[InputProblem]:
-        if not isinstance(self.histogram, ContributionHistogram):
-            yield InputProblem("histogram must be a ContributionHistogram")
+    def _check_contributors(self, problems: Problems) -> None:
+        problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
 @dataclass(frozen=True)
@@ -91,15 +90,16 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
         largest=float(histogram.max_size),
         above_sums=AboveSums(histogram.rows_above, histogram.excess),
     )
-    return CapStatistics(
-        fraction=np.asarray(caps / n),
-        kept_share=np.where(nothing, 0.0, s.kept_share),
-        cut_share=np.where(nothing, 1.0, s.cut_share),
-        users_capped=np.where(nothing, float(histogram.num_users), s.users_capped),
-        max_share=np.where(nothing, np.nan, s.max_share),
-        total_variation=np.where(nothing, np.nan, s.total_variation),
-        chi_squared=np.where(nothing, np.nan, s.chi_squared),
-        rows_capped=np.where(nothing, 1.0, s.rows_capped),
+    unknown = dict.fromkeys(("max_share", "total_variation", "chi_squared"), np.nan)
+    below_one_row = {
+        "kept_share": 0.0,
+        "cut_share": 1.0,
+        "users_capped": float(histogram.num_users),
+        **unknown,
+    }
+    kept = {name: np.where(nothing, value, getattr(s, name)) for name, value in below_one_row.items()}
+    return replace(
+        s, fraction=np.asarray(caps / n), rows_capped=np.where(nothing, 1.0, s.rows_capped), **kept
     )
 
 
@@ -143,8 +143,8 @@ def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) ->
 
 def best_cap(
     problem: BiasProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best whole cap between one row and n, proved by branch and bound.
 
@@ -162,8 +162,8 @@ def best_cap(
 
 def best_fraction(
     problem: BiasProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
     return _best(problem, False, progress, should_stop)
@@ -186,7 +186,7 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
         lambda caps: problem.split(_statistics(problem.histogram, caps), n),
         choice.cap,
         1.0,
-        _largest_cap(problem),
+        largest_cap(problem),
         choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(low), int(high)
@@ -197,17 +197,12 @@ def parts(problem: BiasProblem, caps: FloatArray) -> tuple[FloatArray, FloatArra
 
     Above the largest cap that changes anything both stay what they are there.
     """
-    within = np.minimum(caps, _largest_cap(problem))
+    within = np.minimum(caps, largest_cap(problem))
     found = problem.split(_statistics(problem.histogram, within), float(problem.histogram.num_rows))
     return found.falling, found.falling_at_least, found.rising
 
 
 def largest_cap(problem: BiasProblem) -> float:
-    """Beyond it no cap changes anything."""
-    return _largest_cap(problem)
-
-
-def _largest_cap(problem: BiasProblem) -> float:
     """Beyond it no cap changes anything."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
@@ -216,15 +211,15 @@ def _largest_cap(problem: BiasProblem) -> float:
 def _best(
     problem: BiasProblem,
     whole: bool,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    progress: Progress,
+    should_stop: ShouldStop,
 ) -> LearningCap:
     histogram = problem.histogram
     n = float(histogram.num_rows)
     found = minimise(
         lambda caps: problem.split(_statistics(histogram, caps), n),
         1.0,
-        _largest_cap(problem),
+        largest_cap(problem),
         whole=whole,
         tolerance=TOLERANCE,
         progress=progress,

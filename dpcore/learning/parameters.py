@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.text_fields import built_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import MAX_VC_DIMENSION, PrivacyTerm
@@ -93,24 +94,23 @@ class LearningParameters:
     draws: int = 100
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(0.0, 0.25, **{"Var(H)": self.loss_variance})
-        problems.whole(0, MAX_VC_DIMENSION, **{"the VC dimension d": self.vc_dimension})
-        problems.between(1e-12, 0.999, **{"the failure probability δ": self.failure_probability})
-        problems.between(0.0, 1e12, **{"the constant C of the privacy term": self.privacy_constant})
-        if self.privacy_form is PrivacyForm.OWN:
-            problems.between(1e-3, 10.0, **{"the power of the privacy term": self.privacy_power})
-        elif self.privacy_power is not None:
-            problems.add("a power goes only with a privacy term of your own")
-        finite = {"the constant of the finite-sample term": self.finite_sample_constant}
-        problems.between(0.0, 1e6, **finite)
-        if self.own_cap is not None:
-            problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
-        problems.between(*ALPHA_RANGE, **{"the exponent α": self.alpha})
-        problems.whole(10, MAX_SIMULATED_ROWS, **{"the number of rows n": self.population_rows})
-        problems.whole(1, MAX_DRAWS, **{"the number of samples": self.draws})
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(0.0, 0.25, **{"Var(H)": self.loss_variance})
+            problems.whole(0, MAX_VC_DIMENSION, **{"the VC dimension d": self.vc_dimension})
+            problems.between(1e-12, 0.999, **{"the failure probability δ": self.failure_probability})
+            problems.between(0.0, 1e12, **{"the constant C of the privacy term": self.privacy_constant})
+            if self.privacy_form is PrivacyForm.OWN:
+                problems.between(1e-3, 10.0, **{"the power of the privacy term": self.privacy_power})
+            elif self.privacy_power is not None:
+                problems.add("a power goes only with a privacy term of your own")
+            finite = {"the constant of the finite-sample term": self.finite_sample_constant}
+            problems.between(0.0, 1e6, **finite)
+            if self.own_cap is not None:
+                problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
+            problems.between(*ALPHA_RANGE, **{"the exponent α": self.alpha})
+            problems.whole(10, MAX_SIMULATED_ROWS, **{"the number of rows n": self.population_rows})
+            problems.whole(1, MAX_DRAWS, **{"the number of samples": self.draws})
 
     @property
     def privacy(self) -> PrivacyTerm:
@@ -150,16 +150,7 @@ class LearningParameters:
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """The question on given data."""
-        return BiasProblem(
-            histogram=histogram,
-            epsilon=self.epsilon,
-            bias=self.bias,
-            loss_variance=self.loss_variance,
-            vc_dimension=self.vc_dimension,
-            failure_probability=self.failure_probability,
-            privacy=self.privacy,
-            finite_sample_constant=self.finite_sample_constant,
-        )
+        return built_from(BiasProblem, self, histogram=histogram)
 
     def population(self, num_rows: int | None) -> PopulationProblem:
         """The question on the population, bias plus privacy noise only, as in the paper's figure 3.
@@ -167,13 +158,8 @@ class LearningParameters:
         Args:
             num_rows: n; None for the limit of many rows.
         """
-        return PopulationProblem(
-            participation=PowerLaw(self.alpha),
-            num_rows=num_rows,
-            epsilon=self.epsilon,
-            bias=self.population_bias,
-            loss_variance=self.loss_variance,
-            failure_probability=self.failure_probability,
-            privacy=self.privacy,
-            finite_sample_constant=0.0,
+        law, bias = PowerLaw(self.alpha), self.population_bias
+        no_sample = {"vc_dimension": 0, "finite_sample_constant": 0.0}
+        return built_from(
+            PopulationProblem, self, participation=law, num_rows=num_rows, bias=bias, **no_sample
         )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, Pieces
 
@@ -46,9 +46,7 @@ class PowerLaw:
     alpha: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*ALPHA_RANGE, alpha=self.alpha)
-        problems.raise_if_any()
+        require.between(*ALPHA_RANGE, alpha=self.alpha)
 
     @property
     def exponent(self) -> float:
@@ -151,7 +149,5 @@ def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
 
 def checked_rows(num_rows: int, most: int) -> int:
     """A number of rows n as int, refused outside [1, most]."""
-    problems = Problems()
-    problems.whole(1, most, num_rows=num_rows)
-    problems.raise_if_any()
+    require.whole(1, most, num_rows=num_rows)
     return math.floor(num_rows)

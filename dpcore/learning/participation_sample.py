@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.participation import PowerLaw, checked_fractions, checked_rows
 
@@ -205,8 +205,8 @@ def simulate(
     fractions: npt.ArrayLike,
     draws: int = 100,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Draws:
     """The paper's way: draw samples of n rows and see what each cap keeps.
 
@@ -232,15 +232,14 @@ def simulate(
     rng = np.random.default_rng(seed)
     kept: list[FloatArray] = []
     capped: list[FloatArray] = []
-    while len(kept) < draws and not (should_stop is not None and should_stop()):
+    while len(kept) < draws and not should_stop():
         counts = np.sort(draw_counts(law, n, rng))
         rows = np.concatenate(([0.0], np.cumsum(counts)))
         at_most = np.searchsorted(counts, tau, side="right")
         above = counts.size - at_most
         kept.append(np.where(tau < 1.0, 0.0, (rows[at_most] + tau * above) / n))
         capped.append(above.astype(np.float64))
-        if progress is not None:
-            progress(len(kept) / draws)
+        progress(len(kept) / draws)
     shape = (len(kept), tau.size)
     return Draws(
         kept_share=np.array(kept).reshape(shape),

@@ -10,17 +10,17 @@ privacy of Amin et al. 2019, section 7. Only users who are alike (Var(H) = 0, in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import InputProblem, InvalidInput
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.branch_and_bound import Split, at_the_kink, minimise
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
-from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise
 from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
 from dpcore.learning.participation import PowerLaw, checked_fractions
 from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
@@ -48,20 +48,13 @@ class PopulationProblem(BoundSettings):
     participation: PowerLaw
     num_rows: int | None = None
 
-    def _further_problems(self) -> Iterable[InputProblem]:
-        if not isinstance(self.participation, PowerLaw):
-            yield InputProblem("participation must be a PowerLaw")
-        rows = self.num_rows
-        if rows is None:
+    def _check_contributors(self, problems: Problems) -> None:
+        problems.of_kind(PowerLaw, participation=self.participation)
+        if self.num_rows is None:
             return
-        if isinstance(rows, bool) or not (
-            isinstance(rows, int | np.integer) and 1 <= rows <= MAX_EXPECTED_ROWS
-        ):
-            yield InputProblem(
-                f"num_rows must be a whole number between 1 and {MAX_EXPECTED_ROWS:,}, or None"
-            )
-        elif isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
-            yield InputProblem(
+        known = problems.whole(1, MAX_EXPECTED_ROWS, num_rows=self.num_rows)
+        if known and isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
+            problems.add(
                 f"the bias term {self.bias.value!r} needs every user's share, unknown in an expected sample",
                 remedy="Take a term that needs the share kept only, or the limit of many rows",
             )
@@ -151,8 +144,8 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
 
 def best_fraction(
     problem: PopulationProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
 
@@ -221,8 +214,8 @@ class CostOfPrivacy:
 def cost_of_privacy(
     problem: PopulationProblem,
     num_rows: Sequence[int] = ROWS_FOR_COST,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
     """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
 
@@ -238,15 +231,11 @@ def cost_of_privacy(
     Source: Amin et al. 2019, section 7.
     """
     quiet = replace(problem, finite_sample_constant=0.0, num_rows=None)
-    problems: list[InputProblem] = []
     settings: list[PopulationProblem] = []
-    for rows in num_rows:
-        try:
-            settings.append(replace(quiet, num_rows=rows))
-        except InvalidInput as refused:
-            problems.extend(p for p in refused.problems if p not in problems)
-    if problems:
-        raise InvalidInput(problems)
+    with Problems() as problems:
+        for rows in num_rows:
+            with problems.collecting():
+                settings.append(replace(quiet, num_rows=rows))
     limit = best_fraction(quiet, should_stop=should_stop)
     best: list[LearningCap] = []
     cancelled = False
@@ -256,7 +245,6 @@ def cost_of_privacy(
         if cancelled:
             break
         best.append(one)
-        if progress is not None:
-            progress(len(best) / len(settings))
+        progress(len(best) / len(settings))
     done = tuple(int(rows) for rows in num_rows[: len(best)])
     return CostOfPrivacy(done, tuple(best), limit, cancelled)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import choice_document
+from dpcore.common.documents import choice_document, proof
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -138,6 +138,5 @@ def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
         "privacy_variance": choice.privacy_variance,
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
-        "proved_relative_gap": choice.certificate.relative_gap,
-        "proof": choice.certificate.argument,
+        **proof(choice.certificate),
     }

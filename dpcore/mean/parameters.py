@@ -54,22 +54,14 @@ class MeanParameters:
     counts: Counts = Counts.PUBLIC
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        if problems.finite(lower=self.lower, upper=self.upper):
-            if self.lower >= self.upper:
-                problems.add(
-                    "the lower value bound must lie below the upper one; "
-                    f"got {wording.entered(self.lower)} and {wording.entered(self.upper)}"
-                )
-            else:
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            if problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper}):
                 problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
                 self._check_variance(problems)
-        if self.own_cap is not None:
-            problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
-        if not isinstance(self.counts, Counts):
-            problems.add("counts must be a Counts")
-        problems.raise_if_any()
+            if self.own_cap is not None:
+                problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
+            problems.of_kind(Counts, counts=self.counts)
 
     def _check_variance(self, problems: Problems) -> None:
         if self.variance_source is not VarianceSource.ENTERED:

@@ -25,7 +25,6 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Values
@@ -81,19 +80,14 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     release: Release = Release.PAIR
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.release, Release):
-            problems.add("release must be a Release")
-        try:
-            public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
-        except InvalidInput as refused:
-            problems.extend(refused.problems)
+        with Problems() as problems:
+            fine = problems.of_kind(Release, release=self.release)
+            with problems.collecting():
+                public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
             if self.value_mean is not None:
-                problems.non_negative(value_mean=self.value_mean)
-        else:
-            if self.value_mean is not None:
-                problems.between(0.0, self.value_bound, value_mean=self.value_mean)
-        problems.raise_if_any()
+                # A bound that was refused bounds nothing.
+                most = self.value_bound if len(problems.found) == (not fine) else math.inf
+                problems.between(0.0, most, value_mean=self.value_mean)
         super().__post_init__()  # Once more with the factor in place: the ratio must stay in float64.
 
     @property
@@ -160,13 +154,12 @@ def pair(values: Values, bound: float, value_bound: float, capped: bool = False)
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    problems = Problems()
-    problems.positive(value_bound=value_bound)
-    if capped:
-        problems.whole(1, 10**12, bound=bound)
-    else:
-        problems.positive(bound=bound)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.positive(value_bound=value_bound)
+        if capped:
+            problems.whole(1, 10**12, bound=bound)
+        else:
+            problems.positive(bound=bound)
     y = np.clip(values.values, 0.0, value_bound)
     starts = user_starts(values)
     sizes = np.diff(np.append(starts, y.size))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 
@@ -54,17 +55,15 @@ class MeanProblem:
     value_variance: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-        problems.non_negative(value_variance=self.value_variance)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
+            problems.non_negative(value_variance=self.value_variance)
         # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
-            problems.add(
+            raise refusal(
                 "epsilon, value_bound and value_variance are so far apart that their ratio leaves float64",
                 remedy="Express the values in another unit",
             )
-        problems.raise_if_any()
 
     @property
     def _unit_noise(self) -> float:

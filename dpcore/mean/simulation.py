@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 
@@ -46,8 +46,8 @@ def simulate(
     capped: bool = False,
     runs: int = 10_000,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> MeanSimulation:
     """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
 
@@ -74,15 +74,14 @@ def simulate(
     found = np.empty(runs)
     done, cancelled = 0, False
     while done < runs:
-        if should_stop is not None and should_stop():
+        if should_stop():
             cancelled = True
             break
         size = min(block, runs - done)
         sums, weight = _weighted_sums(problem, bound, capped, size, generator)
         found[done : done + size] = np.clip(_released(problem, bound, sums, weight, generator), 0.0, big_b)
         done += size
-        if progress is not None:
-            progress(done / runs)
+        progress(done / runs)
     if done == 0:
         return MeanSimulation(math.nan, math.nan, math.nan, 0, True)
     miss = found[:done] - mu
@@ -103,8 +102,8 @@ def simulate_all(
     setups: Sequence[Setup],
     runs: int,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> tuple[tuple[Setup, MeanSimulation], ...]:
     """`simulate` for several mechanisms, each with fresh draws; those with runs, in the order given.
 
@@ -117,8 +116,7 @@ def simulate_all(
     for k, setup in enumerate(setups):
 
         def tell(share: float, before: int = k) -> None:
-            if progress is not None:
-                progress((before + share) / len(setups))
+            progress((before + share) / len(setups))
 
         own = seed + k
         one = simulate(setup.problem, setup.bound, setup.capped, runs, own, tell, should_stop)
@@ -146,22 +144,20 @@ def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = Non
 def _checked_for_simulation(
     problem: PrivateCountsProblem, bound: float, capped: bool, runs: int
 ) -> tuple[float, float]:
-    problems = Problems()
-    problems.whole(2, MAX_RUNS, runs=runs)
-    if capped:
-        problems.whole(1, 10**12, bound=bound)
-    else:
-        problems.positive(bound=bound)
-    mu, big_b = problem.value_mean, problem.value_bound
-    if mu is None or not 0.0 < mu < big_b:
-        problems.add("a simulation needs value_mean strictly between 0 and value_bound")
-    elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
-        most = wording.entered(mu * (big_b - mu))
-        problems.add(
-            f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)} cannot vary by more than {most}; "
-            f"value_variance is {wording.entered(problem.value_variance)}"
-        )
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(2, MAX_RUNS, runs=runs)
+        if capped:
+            problems.whole(1, 10**12, bound=bound)
+        else:
+            problems.positive(bound=bound)
+        mu, big_b = problem.value_mean, problem.value_bound
+        if mu is None or not 0.0 < mu < big_b:
+            problems.add("a simulation needs value_mean strictly between 0 and value_bound")
+        elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
+            most = wording.entered(mu * (big_b - mu))
+            values = f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)}"
+            given = wording.entered(problem.value_variance)
+            problems.add(f"{values} cannot vary by more than {most}; value_variance is {given}")
     assert mu is not None
     return mu, big_b
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, suffix_sums
 from dpcore.dataset import Values
 
@@ -52,13 +51,7 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
     Raises:
         InvalidInput: Bounds not finite or not in order.
     """
-    problems = Problems()
-    if problems.finite(lower=lower, upper=upper) and lower >= upper:
-        problems.add(
-            f"the lower value bound must lie below the upper one; got "
-            f"{wording.entered(lower)} and {wording.entered(upper)}"
-        )
-    problems.raise_if_any()
+    require.ascending(**{"the lower value bound": lower, "the upper one": upper})
     clamped = np.clip(values.values, lower, upper)
     starts = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
     sizes = np.diff(np.append(starts, clamped.size)).astype(np.float64)

@@ -118,12 +118,11 @@ def by_size(
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    problems = Problems()
-    problems.whole(1, 1000, buckets=buckets)
-    sizes = allocation.problem.task_sizes
-    if reference.problem.num_tasks != sizes.size:
-        problems.add("allocation and reference must have the same tasks")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, 1000, buckets=buckets)
+        sizes = allocation.problem.task_sizes
+        if reference.problem.num_tasks != sizes.size:
+            problems.add("allocation and reference must have the same tasks")
     order = np.argsort(sizes, kind="stable")
     own, other = (a.unclipped_bounds if ignore_clipping else a.task_bounds for a in (allocation, reference))
     total, ratios = own.sum(), own / other

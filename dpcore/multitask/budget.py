@@ -35,10 +35,9 @@ class PrivacyTarget:
     delta: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(*DELTA_RANGE, delta=self.delta)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(*DELTA_RANGE, delta=self.delta)
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def exact_budget(target: PrivacyTarget) -> float:
     sigma = gaussian_sigma(target.epsilon, target.delta)
     step = 1e-12
     # The root finder may stop on either side of the root.
-    while gaussian_epsilon(1.0 / math.sqrt(2.0 * _slope(sigma)), target.delta) > target.epsilon:
+    while epsilon_spent(_slope(sigma), target.delta) > target.epsilon:
         sigma *= 1.0 + step
         step *= 2.0
     return _slope(sigma)
@@ -90,15 +89,7 @@ def _slope(sigma: float) -> float:
 
 
 def epsilon_spent(budget: float, delta: float) -> float:
-    """Smallest epsilon that a budget of beta > 0 keeps at this delta, exactly.
-
-    Raises:
-        InvalidInput: ``budget`` not above 0 or ``delta`` out of its range.
-    """
-    problems = Problems()
-    problems.positive(budget=budget)
-    problems.between(*DELTA_RANGE, delta=delta)
-    problems.raise_if_any()
+    """Smallest epsilon that a budget of beta > 0 keeps at this delta, exactly."""
     return gaussian_epsilon(1.0 / math.sqrt(2.0 * budget), delta)
 
 

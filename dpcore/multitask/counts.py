@@ -81,12 +81,11 @@ def release_counts(
     Source: Krichene et al. 2023, appendix B and the accounting of section 5; the release of the largest
     truncation is ours.
     """
-    problems = Problems()
-    problems.positive(budget=budget)
-    problems.whole(1, 10**9, max_tasks=max_tasks)
-    problems.between(0.0, 0.999, truncation_share=truncation_share)
-    problems.between(1e-12, 0.5, failure_probability=failure_probability)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.positive(budget=budget)
+        problems.whole(1, 10**9, max_tasks=max_tasks)
+        problems.between(0.0, 0.999, truncation_share=truncation_share)
+        problems.between(1e-12, 0.5, failure_probability=failure_probability)
     from scipy.stats import norm
 
     counted = np.bincount(graph.tasks[draw(graph, max_tasks, rng)], minlength=graph.num_tasks)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
 from dpcore.multitask.ridge import check_weights
@@ -44,11 +45,10 @@ class DescentSettings:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.positive(gradient_bound=self.gradient_bound, radius=self.radius)
-        problems.whole(1, 100_000, steps=self.steps)
-        problems.non_negative(ridge=self.ridge)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.positive(gradient_bound=self.gradient_bound, radius=self.radius)
+            problems.whole(1, 100_000, steps=self.steps)
+            problems.non_negative(ridge=self.ridge)
 
     @property
     def noise(self) -> float:
@@ -135,11 +135,9 @@ def fit_descent(
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
     check_weights(examples, pair_weights)
-    problems = Problems()
     shape = (settings.steps, examples.graph.num_tasks)
     if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
-        problems.add(f"rates must be finite numbers above 0 of shape {shape}")
-    problems.raise_if_any()
+        raise refusal(f"rates must be finite numbers above 0 of shape {shape}")
     sums = _Sums(examples, pair_weights, settings)
     noise = settings.noise if rng is not None else 0.0
     theta = np.zeros((examples.graph.num_tasks, examples.dimension))

@@ -23,8 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.certificate import Certificate
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
@@ -126,8 +125,8 @@ def _next_set(
 def best_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Allocation:
     """One weight per task, the best of all for this very graph. Reads the private graph.
 
@@ -179,20 +178,14 @@ def _answer(
     graph = problem.required_graph()
     dual = np.zeros(graph.num_users)
     dual[users] = shares
-    lower = lower_bound(problem, dual)
-    plain = Allocation("", problem, np.sqrt(squared), np.ones(graph.num_users))
-    certificate = Certificate(plain.total_bound, lower, ARGUMENT)
-    return Allocation(
-        name="exact optimum, one weight per task",
-        problem=problem,
-        task_weights=plain.task_weights,
-        user_scales=plain.user_scales,
-        reads_graph=True,
+    found = Allocation(
+        "exact optimum, one weight per task",
+        problem,
+        np.sqrt(squared),
+        np.ones(graph.num_users),
         share_clipped=0.0,
-        certificate=certificate,
-        ended=watch.sentence(certificate.relative_gap),
-        finished=not watch.cancelled,
     )
+    return watch.proved(found, lower_bound(problem, dual), ARGUMENT)
 
 
 def lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:

@@ -30,14 +30,13 @@ class Examples:
     labels: FloatArray
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.features.ndim != 2 or self.features.shape[0] != self.graph.num_pairs:
-            problems.add(f"features must have shape ({self.graph.num_pairs:,}, dimension)")
-        if self.labels.shape != (self.graph.num_pairs,):
-            problems.add(f"labels must have shape ({self.graph.num_pairs:,},)")
-        if not (np.all(np.isfinite(self.features)) and np.all(np.isfinite(self.labels))):
-            problems.add("features and labels must be finite numbers")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.features.ndim != 2 or self.features.shape[0] != self.graph.num_pairs:
+                problems.add(f"features must have shape ({self.graph.num_pairs:,}, dimension)")
+            if self.labels.shape != (self.graph.num_pairs,):
+                problems.add(f"labels must have shape ({self.graph.num_pairs:,},)")
+            if not (np.all(np.isfinite(self.features)) and np.all(np.isfinite(self.labels))):
+                problems.add("features and labels must be finite numbers")
 
     @property
     def dimension(self) -> int:

@@ -17,7 +17,8 @@ import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.over_runs import summary
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
@@ -79,18 +80,17 @@ class Experiment:
     descent: DescentSettings = field(default_factory=lambda: DescentSettings(gradient_bound=0.5, steps=10))
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        for name in ("algorithms", "powers", "epsilons", "exponents"):
-            if not getattr(self, name):
-                problems.add(f"{name} must not be empty")
-        for exponent in self.exponents:
-            problems.between(0.0, 1.0, exponents=exponent)
-        problems.whole(1, 1000, repeats=self.repeats)
-        problems.whole(0, 2**32 - 1, seed=self.seed)
-        problems.whole(1, 50, dimension=self.dimension)
-        problems.non_negative(label_noise=self.label_noise)
-        problems.between(0.01, 0.99, test_share=self.test_share)
-        problems.raise_if_any()
+        with Problems() as problems:
+            for name in ("algorithms", "powers", "epsilons", "exponents"):
+                if not getattr(self, name):
+                    problems.add(f"{name} must not be empty")
+            for exponent in self.exponents:
+                problems.between(0.0, 1.0, exponents=exponent)
+            problems.whole(1, 1000, repeats=self.repeats)
+            problems.whole(0, 2**32 - 1, seed=self.seed)
+            problems.whole(1, 50, dimension=self.dimension)
+            problems.non_negative(label_noise=self.label_noise)
+            problems.between(0.01, 0.99, test_share=self.test_share)
         # These check themselves.
         for epsilon in self.epsilons:
             PrivacyTarget(epsilon, self.delta)
@@ -125,14 +125,14 @@ class ExperimentResult:
         """Standard error of `mean`; NaN below two repeats."""
         return self._over_repeats(self.rmse)[1]
 
-    def relative(self, exponent: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Errors relative to one exponent's, paired over repeats.
+    def relative(self) -> tuple[FloatArray, FloatArray]:
+        """Errors relative to those of exponent 0, paired over repeats.
 
         Returns:
             Mean of the quotients and its standard error, each of shape
             (algorithms, powers, epsilons, exponents).
         """
-        at = self.experiment.exponents.index(exponent)
+        at = self.experiment.exponents.index(0.0)
         return self._over_repeats(self.rmse / self.rmse[..., at : at + 1, :])
 
     def advantage(self, exponent: float, other: float) -> tuple[FloatArray, FloatArray]:
@@ -147,20 +147,14 @@ class ExperimentResult:
 
     @staticmethod
     def _over_repeats(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        done = np.isfinite(values)
-        count = done.sum(axis=-1).astype(np.float64)
-        filled = np.where(done, values, 0.0)
-        mean = np.divide(filled.sum(axis=-1), count, out=np.full(count.shape, np.nan), where=count > 0)
-        squares = np.where(done, (values - mean[..., None]) ** 2, 0.0).sum(axis=-1)
-        below = count * (count - 1.0)
-        error = np.divide(squares, below, out=np.full(count.shape, np.nan), where=below > 0)
-        return mean, np.sqrt(error)
+        found = summary(values, axis=-1)
+        return found.mean, found.standard_error
 
 
 def run(
     experiment: Experiment,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     workers: int = 2,
 ) -> ExperimentResult:
     """Run it, repeats side by side in threads.
@@ -193,9 +187,8 @@ def run(
                 done, waiting = wait(waiting, timeout=0.25, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                if progress is not None:
-                    progress(runs_done[0] / rmse.size)
-                if should_stop is not None and should_stop():
+                progress(runs_done[0] / rmse.size)
+                if should_stop():
                     stop.set()
         finally:
             # Also where progress or should_stop raised: the threads must not run on.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from dpcore.multitask.problem import Allocation, UserRule
+from dpcore.code.templates import render
+from dpcore.multitask.problem import Allocation
 
 ROWS_AT_A_TIME = 100_000
 
@@ -59,26 +61,6 @@ def pair_weights_csv(allocation: Allocation, label: str) -> Iterator[str]:
         yield "".join(f"{u},{t},{w!r}\n" for u, t, w in rows)
 
 
-_CLIPPED = """\
-# Equation 12 of Krichene et al. 2023: users above the budget are scaled down to it.
-user_factors = np.minimum(1.0, np.sqrt(BUDGET / used))
-pair_weights = factors[task_codes] * user_factors[user_codes]
-"""
-_FULL = """\
-# Every user spends the whole budget.
-user_factors = np.sqrt(BUDGET / used)
-pair_weights = factors[task_codes] * user_factors[user_codes]
-"""
-_SAMPLED = """\
-# At most k = {k} of every user's tasks, drawn uniformly.
-order = np.lexsort((np.random.default_rng().random(user_codes.size), user_codes))
-first = np.concatenate(([0], np.cumsum(np.bincount(user_codes))))[user_codes[order]]
-pair_weights = np.zeros(user_codes.size)
-kept = order[np.arange(user_codes.size) - first < {k}]
-pair_weights[kept] = factors[task_codes[kept]]
-"""
-
-
 def numpy_code(allocation: Allocation, file_name: str = "task_weights.csv") -> str:
     """Code that reads the task factors and computes every w_ij from codes of users and tasks.
 
@@ -86,29 +68,6 @@ def numpy_code(allocation: Allocation, file_name: str = "task_weights.csv") -> s
         allocation: The weights.
         file_name: Where the CSV of `task_weights_csv` will be.
     """
-    rules = {UserRule.CLIPPED: _CLIPPED, UserRule.FULL: _FULL, UserRule.SAMPLED: _SAMPLED}
     k = round(allocation.problem.budget / float(allocation.task_weights[0]) ** 2)
-    body = rules[allocation.rule].replace("{k}", str(k))
-    return f'''\
-"""Weights w_ij: {allocation.name}.
-
-Sum over each user's tasks of pair_weights**2 is at most BUDGET (beta, an RDP slope); with Gaussian noise
-scaled to 1 per release, algorithms 1 and 2 of Krichene et al. 2023 are then (alpha, alpha BUDGET)-RDP.
-"""
-
-import csv
-
-import numpy as np
-
-BUDGET = {allocation.problem.budget!r}
-with open({file_name!r}, newline="", encoding="utf-8") as file:
-    next(file)  # The label.
-    factors = np.array([float(row["factor"]) for row in csv.DictReader(file)])
-
-# Your data: one entry per distinct pair of user and task, codes from 0; tasks in the order of the file.
-user_codes = np.load("user_codes.npy")
-task_codes = np.load("task_codes.npy")
-
-used = np.bincount(user_codes, weights=factors[task_codes] ** 2)
-used[used == 0.0] = np.inf  # Users without a task.
-{body}'''
+    path = Path(__file__).with_name("weights.py")
+    return render(path, allocation=allocation, rule=allocation.rule.name, k=k, file_name=file_name)

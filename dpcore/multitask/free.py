@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.common.certificate import Certificate
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 from dpcore.multitask.search import SearchOptions, Watch
@@ -77,8 +76,8 @@ def lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
 def best_user_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Allocation:
     """The best weights of all, free for every user and task. Reads the private graph.
 
@@ -105,16 +104,7 @@ def best_user_task_weights(
         prices = step.next_prices
         step = _step(problem, prices)
     scales = full_scales(graph, prices, problem.budget)
-    plain = Allocation("", problem, prices, scales)
-    certificate = Certificate(plain.total_bound, lower_bound(problem, prices), ARGUMENT)
-    return Allocation(
-        name="exact optimum, one weight per user and task",
-        problem=problem,
-        task_weights=prices,
-        user_scales=scales,
-        rule=UserRule.FULL,
-        reads_graph=True,
-        certificate=certificate,
-        ended=watch.sentence(certificate.relative_gap),
-        finished=not watch.cancelled,
+    found = Allocation(
+        "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
+    return watch.proved(found, lower_bound(problem, prices), ARGUMENT)

@@ -45,19 +45,20 @@ class TaskGraph:
         Raises:
             InvalidInput: A task without users (its error is unbounded), or ``num_users`` too small.
         """
-        problems = Problems()
         coded = int(pairs.user_codes[-1]) + 1
-        if num_users is not None and num_users < coded:
-            problems.add(f"num_users must be at least {coded:,}, the users in the pairs; got {num_users:,}")
-        sizes = np.bincount(pairs.task_codes, minlength=pairs.num_tasks)
-        if not sizes.all():
-            empty = int(np.argmin(sizes > 0))
-            more = int((sizes == 0).sum()) - 1
-            rest = f" (and {more:,} more)" if more else ""
-            problems.add(
-                f"task {empty} has no users{rest}", remedy="Leave such tasks out (`without_empty_tasks`)"
-            )
-        problems.raise_if_any()
+        with Problems() as problems:
+            if num_users is not None and num_users < coded:
+                problems.add(
+                    f"num_users must be at least {coded:,}, the users in the pairs; got {num_users:,}"
+                )
+            sizes = np.bincount(pairs.task_codes, minlength=pairs.num_tasks)
+            if not sizes.all():
+                empty = int(np.argmin(sizes > 0))
+                more = int((sizes == 0).sum()) - 1
+                rest = f" (and {more:,} more)" if more else ""
+                problems.add(
+                    f"task {empty} has no users{rest}", remedy="Leave such tasks out (`without_empty_tasks`)"
+                )
         per_user = np.bincount(pairs.user_codes, minlength=num_users or coded)
         starts = np.concatenate(([0], np.cumsum(per_user))).astype(np.int64)
         return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.text_fields import checked_numbers, numbers_of
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 from dpcore.multitask.experiment import Experiment
@@ -101,20 +102,19 @@ class MultitaskParameters:
     experiment_seed: int = 1
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(*DELTA_RANGE, delta=self.delta)
-        problems.between(0.0, 1.0, exponent=self.exponent)
-        problems.between(1e-3, 1e3, log_constant=self.log_constant)
-        if self.max_tasks is not None:
-            problems.whole(1, 10**9, max_tasks=self.max_tasks)
-        self._check_generator(problems)
-        problems.between(0.001, 0.9, count_share=self.count_share)
-        problems.whole(1, 10**9, count_max_tasks=self.count_max_tasks)
-        for name in ("graph_seed", "count_seed", "experiment_seed"):
-            problems.whole(0, 2**32 - 1, **{name: getattr(self, name)})
-        self._check_experiment(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(*DELTA_RANGE, delta=self.delta)
+            problems.between(0.0, 1.0, exponent=self.exponent)
+            problems.between(1e-3, 1e3, log_constant=self.log_constant)
+            if self.max_tasks is not None:
+                problems.whole(1, 10**9, max_tasks=self.max_tasks)
+            self._check_generator(problems)
+            problems.between(0.001, 0.9, count_share=self.count_share)
+            problems.whole(1, 10**9, count_max_tasks=self.count_max_tasks)
+            for name in ("graph_seed", "count_seed", "experiment_seed"):
+                problems.whole(0, 2**32 - 1, **{name: getattr(self, name)})
+            self._check_experiment(problems)
 
     def _check_generator(self, problems: Problems) -> None:
         sizes_hold = problems.whole(1, 10**6, num_users=self.num_users)
@@ -131,15 +131,8 @@ class MultitaskParameters:
     def _check_experiment(self, problems: Problems) -> None:
         problems.whole(1, MOST_REPEATS, experiment_repeats=self.experiment_repeats)
         problems.whole(100, MOST_EXPERIMENT_USERS, experiment_users=self.experiment_users)
-        try:
-            epsilons = self.epsilons
-        except ValueError:
-            shown = self.experiment_epsilons[:40]
-            problems.add(f"the experiment's epsilons must be numbers separated by commas; got {shown!r}")
-            return
-        if not 1 <= len(epsilons) <= MOST_EPSILONS:
-            problems.add(f"the experiment takes 1 to {MOST_EPSILONS} epsilons; got {len(epsilons)}")
-        for epsilon in epsilons[:MOST_EPSILONS]:
+        names = "epsilons of the experiment"
+        for epsilon in checked_numbers(problems, names, self.experiment_epsilons, MOST_EPSILONS):
             problems.between(*EPSILON_RANGE, experiment_epsilons=epsilon)
 
     @property
@@ -149,7 +142,7 @@ class MultitaskParameters:
         Raises:
             ValueError: Not numbers.
         """
-        return tuple(sorted({float(text) for text in self.experiment_epsilons.replace(",", " ").split()}))
+        return numbers_of(self.experiment_epsilons)
 
     @property
     def target(self) -> PrivacyTarget:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 
@@ -52,27 +53,26 @@ class TaskProblem:
     graph: TaskGraph | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
         sizes = np.array(self.task_sizes)
-        if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iuf":
-            problems.add("task_sizes must be one-dimensional, of numbers, not empty")
-        elif not np.all(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))):
-            bad = int(np.argmin(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))))
-            problems.add(f"task_sizes must be whole and at least 1; entry {bad + 1} is {sizes[bad]!s}")
-        elif problems.whole(1, 10**12, num_users=self.num_users) and sizes.max() > self.num_users:
-            largest = int(sizes.max())
-            problems.add(f"num_users must be at least the largest task, {largest:,}; got {self.num_users:,}")
-        problems.positive(budget=self.budget)
-        if not isinstance(self.loss, Loss):
-            problems.add("loss must be a Loss")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iuf":
+                problems.add("task_sizes must be one-dimensional, of numbers, not empty")
+            elif not np.all(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))):
+                bad = int(np.argmin(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))))
+                problems.add(f"task_sizes must be whole and at least 1; entry {bad + 1} is {sizes[bad]!s}")
+            elif problems.whole(1, 10**12, num_users=self.num_users) and sizes.max() > self.num_users:
+                largest = int(sizes.max())
+                problems.add(
+                    f"num_users must be at least the largest task, {largest:,}; got {self.num_users:,}"
+                )
+            problems.positive(budget=self.budget)
+            problems.of_kind(Loss, loss=self.loss)
         sizes = read_only(sizes.astype(np.int64))
         object.__setattr__(self, "task_sizes", sizes)
         if self.graph is not None and not (
             np.array_equal(self.graph.task_sizes, sizes) and self.graph.num_users == self.num_users
         ):
-            problems.add("graph does not have the task_sizes and num_users given")
-        problems.raise_if_any()
+            raise refusal("graph does not have the task_sizes and num_users given")
 
     @classmethod
     def from_graph(cls, graph: TaskGraph, budget: float, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
@@ -96,10 +96,7 @@ class TaskProblem:
             InvalidInput: There is none.
         """
         if self.graph is None:
-            problems = Problems()
-            problems.add("this needs to know who contributes to what", remedy="Task sizes alone do not do")
-            problems.raise_if_any()
-        assert self.graph is not None
+            raise refusal("this needs to know who contributes to what", remedy="Task sizes alone do not do")
         return self.graph
 
 

@@ -47,10 +47,9 @@ class RidgeSettings:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.positive(feature_bound=self.feature_bound, coefficient_bound=self.coefficient_bound)
-        problems.non_negative(ridge=self.ridge)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.positive(feature_bound=self.feature_bound, coefficient_bound=self.coefficient_bound)
+            problems.non_negative(ridge=self.ridge)
 
     def matrix_sensitivity(self, dimension: int, ridge_is_counted: bool) -> float:
         """Largest Frobenius norm that a user of weight 1 adds to A_i; see the head of this module."""
@@ -201,9 +200,8 @@ def check_weights(examples: Examples, pair_weights: FloatArray) -> None:
     Raises:
         InvalidInput: Wrong shape, negative or not finite.
     """
-    problems = Problems()
-    if pair_weights.shape != (examples.graph.num_pairs,):
-        problems.add(f"pair_weights must have shape ({examples.graph.num_pairs:,},)")
-    elif not np.all(np.isfinite(pair_weights) & (pair_weights >= 0.0)):
-        problems.add("pair_weights must be finite numbers of at least 0")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if pair_weights.shape != (examples.graph.num_pairs,):
+            problems.add(f"pair_weights must have shape ({examples.graph.num_pairs:,},)")
+        elif not np.all(np.isfinite(pair_weights) & (pair_weights >= 0.0)):
+            problems.add("pair_weights must be finite numbers of at least 0")

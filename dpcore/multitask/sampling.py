@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 
 
 def _checked(max_tasks: int) -> None:
-    problems = Problems()
-    problems.whole(1, 10**9, max_tasks=max_tasks)
-    problems.raise_if_any()
+    require.whole(1, 10**9, max_tasks=max_tasks)
 
 
 def uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:

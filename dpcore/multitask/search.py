@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpcore.common import wording
+from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, closed
+from dpcore.multitask.problem import Allocation
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,15 @@ class SearchOptions:
     max_steps: int = 20_000
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-9, 0.5, tolerance=self.tolerance)
-        problems.whole(1, 10**9, max_steps=self.max_steps)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-9, 0.5, tolerance=self.tolerance)
+            problems.whole(1, 10**9, max_steps=self.max_steps)
 
 
 class Watch:
     """Counts steps, tells progress on a logarithmic scale of the gap, asks whether to stop."""
 
-    def __init__(
-        self, options: SearchOptions, progress: Progress | None, should_stop: ShouldStop | None
-    ) -> None:
+    def __init__(self, options: SearchOptions, progress: Progress, should_stop: ShouldStop) -> None:
         self.options = options
         self.steps = 0
         self.cancelled = False
@@ -47,15 +45,24 @@ class Watch:
 
     def goes_on(self, gap: float) -> bool:
         """Count one step; False where the step limit is reached or a person stopped the search."""
-        self.cancelled = self.cancelled or (self._should_stop is not None and self._should_stop())
+        self.cancelled = self.cancelled or self._should_stop()
         if self.cancelled or self.steps >= self.options.max_steps:
             return False
         self.steps += 1
-        if self._progress is not None and 0.0 < gap < math.inf:
-            share = math.log(max(gap, self.options.tolerance)) / math.log(self.options.tolerance)
-            self._shown = min(max(self._shown, share), 1.0)
-            self._progress(self._shown)
+        self._shown = max(self._shown, closed(gap, self.options.tolerance))
+        self._progress(self._shown)
         return True
+
+    def proved(self, found: Allocation, lower: float, argument: str) -> Allocation:
+        """What was found, which read the graph, with a lower bound on the total of all others and how it ended."""
+        certificate = Certificate(found.total_bound, lower, argument)
+        return replace(
+            found,
+            reads_graph=True,
+            certificate=certificate,
+            ended=self.sentence(certificate.relative_gap),
+            finished=not self.cancelled,
+        )
 
     def sentence(self, gap: float) -> str:
         """How it ended."""

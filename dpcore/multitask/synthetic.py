@@ -40,15 +40,14 @@ class SkewedTasks:
     tasks_per_user: float = 20.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        sizes_hold = problems.whole(1, 10**7, num_users=self.num_users)
-        sizes_hold &= problems.whole(1, 10**6, num_tasks=self.num_tasks)
-        if sizes_hold and self.num_users * self.num_tasks > MOST_CELLS:
-            problems.add(f"num_users times num_tasks must be at most {MOST_CELLS:,}")
-        problems.between(0.01, 100.0, power=self.power)
-        if sizes_hold:
-            problems.between(1e-6, float(self.num_tasks), tasks_per_user=self.tasks_per_user)
-        problems.raise_if_any()
+        with Problems() as problems:
+            sizes_hold = problems.whole(1, 10**7, num_users=self.num_users)
+            sizes_hold &= problems.whole(1, 10**6, num_tasks=self.num_tasks)
+            if sizes_hold and self.num_users * self.num_tasks > MOST_CELLS:
+                problems.add(f"num_users times num_tasks must be at most {MOST_CELLS:,}")
+            problems.between(0.01, 100.0, power=self.power)
+            if sizes_hold:
+                problems.between(1e-6, float(self.num_tasks), tasks_per_user=self.tasks_per_user)
 
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw q, then every pair. Users and tasks without a pair keep their codes.
@@ -93,14 +92,13 @@ class HeavyTailed:
     user_spread: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        fine = problems.whole(1, 10**7, num_users=self.num_users)
-        problems.whole(1, 10**6, num_tasks=self.num_tasks)
-        fine &= problems.between(1.0, 1e6, tasks_per_user=self.tasks_per_user)
-        if fine and self.num_users * self.tasks_per_user > 2e7:
-            problems.add("num_users times tasks_per_user must be at most 20,000,000")
-        problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
-        problems.raise_if_any()
+        with Problems() as problems:
+            fine = problems.whole(1, 10**7, num_users=self.num_users)
+            problems.whole(1, 10**6, num_tasks=self.num_tasks)
+            fine &= problems.between(1.0, 1e6, tasks_per_user=self.tasks_per_user)
+            if fine and self.num_users * self.tasks_per_user > 2e7:
+                problems.add("num_users times tasks_per_user must be at most 20,000,000")
+            problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
 
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw the graph; tasks that nobody drew keep their codes."""

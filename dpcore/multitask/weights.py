@@ -51,10 +51,9 @@ def logarithmic(num_users: int, constant: float = 1.0) -> Inflation:
 
     Source: Krichene et al. 2023, lemma A.4 and the text after equation 11.
     """
-    problems = Problems()
-    problems.whole(2, 10**12, num_users=num_users)
-    problems.positive(constant=constant)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(2, 10**12, num_users=num_users)
+        problems.positive(constant=constant)
     meaning = f"{wording.entered(constant)} times log n: with a large enough constant nobody is clipped, most likely."
     return Inflation(constant * math.log(num_users), False, meaning)
 
@@ -98,12 +97,11 @@ def task_weights(
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    problems = Problems()
-    problems.between(0.0, 1.0, exponent=exponent)
-    sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
-    if sizes.shape != (problem.num_tasks,) or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        problems.add(f"counts must be {problem.num_tasks:,} finite numbers above 0")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(0.0, 1.0, exponent=exponent)
+        sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
+        if sizes.shape != (problem.num_tasks,) or not np.all(np.isfinite(sizes) & (sizes > 0)):
+            problems.add(f"counts must be {problem.num_tasks:,} finite numbers above 0")
     average_budget = problem.budget / inflation.factor
     scale = np.sum(sizes ** (1.0 - 2.0 * exponent)) / (problem.num_users * average_budget)
     return np.asarray(sizes**-exponent / math.sqrt(scale))
@@ -122,7 +120,6 @@ def power_weights(
     exponent: float,
     inflation: Inflation = AVERAGE,
     counts: npt.ArrayLike | None = None,
-    name: str | None = None,
 ) -> Allocation:
     """Equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
@@ -135,7 +132,7 @@ def power_weights(
         scales = _clipped(used, problem.budget)
         share = float(np.mean(used > problem.budget * (1 + ROUNDING_MARGIN)))
     return Allocation(
-        name=name or (f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"),
+        name=f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights",
         problem=problem,
         task_weights=weights,
         user_scales=scales,
@@ -145,9 +142,9 @@ def power_weights(
     )
 
 
-def uniform_weights(problem: TaskProblem, inflation: Inflation = AVERAGE) -> Allocation:
+def uniform_weights(problem: TaskProblem) -> Allocation:
     """The same weight for every task: `power_weights` with exponent 0."""
-    return power_weights(problem, 0.0, inflation)
+    return power_weights(problem, 0.0)
 
 
 def normalised_weights(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.common.certificate import Certificate
-from dpcore.common.documents import choice_document, finite
+from dpcore.common.documents import choice_document, proof
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.per_group.means import MeanChoice
@@ -81,7 +80,7 @@ def per_group_choice_json(
         "error": choice.error,
         "error_of_publishing_nothing": choice.error_of_nothing,
         "ended": choice.ended,
-        **_proof(choice.certificate),
+        **proof(choice.certificate),
     }
     if rounded is not None and not parameters.statistic.whole:
         answer |= {"max_amount_per_group_rounded": rounded[1], "error_rounded": rounded[2]}
@@ -92,7 +91,7 @@ def per_group_choice_json(
                 "max_norm": found.max_norm,
                 "error": found.error,
                 "ended": found.ended,
-                **_proof(found.certificate),
+                **proof(found.certificate),
             }
     if selected is not None:
         released, vector = selected
@@ -137,7 +136,7 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
         "error_of_publishing_nothing": choice.error_of_nothing,
         "ended": choice.ended,
         "approximate": APPROXIMATE,
-        **_proof(None),
+        **proof(None),
     }
     question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
     data = {
@@ -153,9 +152,3 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
 def summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
     """What the answers rest on where only the distribution of pairs is known."""
     return (*assumptions(parameters), "Every group holds the same mixture of pairs")
-
-
-def _proof(certificate: Certificate | None) -> dict[str, Any]:
-    if certificate is None:
-        return {"proved_relative_gap": None, "proof": "none"}
-    return {"proved_relative_gap": finite(certificate.relative_gap), "proof": certificate.argument}

@@ -20,7 +20,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 
@@ -92,11 +92,10 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     Raises:
         InvalidInput: A bound is out of its range, or the statistic is another.
     """
-    problems = Problems()
-    problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
-    if problem.parameters.statistic is not Statistic.MEAN:
-        problems.add("the statistic must be a mean")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
+        if problem.parameters.statistic is not Statistic.MEAN:
+            problems.add("the statistic must be a mean")
     pairs, sizes = problem.pairs, problem.pairs.groups_per_user
     assert pairs.sums is not None
     assert pairs.sums_of_squares is not None
@@ -126,10 +125,8 @@ def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Fl
     from scipy.special import ndtr
 
     m = mean_moments(problem, max_groups, max_rows)
-    p = problem.parameters
-    assert p.lower is not None
-    assert p.upper is not None
-    half = (p.upper - p.lower) / 2.0
+    lower, upper = problem.parameters.mean_range
+    half = (upper - lower) / 2.0
     # Nodes of the standard normal density.
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / math.sqrt(2.0 * math.pi)
@@ -191,7 +188,7 @@ def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
     return float(size[order][better[-1]]) if better.size else None
 
 
-def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None = None) -> MeanChoice:
+def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> MeanChoice:
     """The best pair of bounds for means: all pairs where they are few, else the best of a search.
 
     Args:
@@ -208,7 +205,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None =
 
     def look(groups: int, rows: int) -> float:
         at = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
-        if at not in found and not (should_stop and found and should_stop()):
+        if at not in found and not (found and should_stop()):
             found[at] = mean_error(problem, *at)
         return found.get(at, math.inf)
 

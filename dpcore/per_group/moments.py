@@ -61,10 +61,9 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
     Raises:
         InvalidInput: A bound is out of its range.
     """
-    problems = Problems()
-    problems.whole(1, MAX_SIZE, max_groups=max_groups)
-    problems.non_negative(max_amount=max_amount)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, MAX_SIZE, max_groups=max_groups)
+        problems.non_negative(max_amount=max_amount)
     amounts, sizes = problem.amounts, problem.pairs.groups_per_user
     kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
     missed = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)

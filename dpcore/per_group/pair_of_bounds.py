@@ -28,10 +28,10 @@ from itertools import pairwise
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.checks import Problems, require
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.moments import GroupMoments, moments
+from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 BLOCK = 1 << 16
@@ -73,10 +73,6 @@ class PairChoice:
     def releases_nothing(self) -> bool:
         """Whether publishing 0 in every group is better than any pair of bounds."""
         return self.max_groups == 0
-
-    def moments(self, problem: PerGroupProblem) -> GroupMoments | None:
-        """Bias and variance of every group at the pair; None where nothing is released."""
-        return None if self.releases_nothing else moments(problem, self.max_groups, self.max_amount)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,30 +136,6 @@ class SortedPairs:
     def _cut(cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray) -> SortedPairs:
         starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
-
-    def mean_squares(self, problem: PerGroupProblem, max_groups: int, max_amount: float) -> FloatArray:
-        """Mean squared error of every group, as `dpcore.per_group.moments` has it, shape (num_groups,).
-
-        It looks only at what is missing: at users of more than L0 groups, who stand first, and at larger amounts.
-        """
-        number = problem.pairs.num_groups
-        sizes = self.sizes[self.sizes > max_groups].astype(np.float64)
-        until = self.starts[: sizes.size + 1]
-        here = slice(0, int(until[-1]))
-        groups, kept = self.groups[here], np.minimum(self.amounts[here], max_amount)
-        share = np.repeat(max_groups / sizes, np.diff(until))
-        missing = kept * self.counts[here]
-        missing *= 1.0 - share
-        bias = np.asarray(np.bincount(groups, missing, number), dtype=np.float64)
-        kept *= np.abs(missing)
-        kept *= share
-        variance = np.bincount(groups, kept, number)
-        above = np.flatnonzero(self.amounts > max_amount)
-        bias += np.bincount(
-            self.groups[above], (self.amounts[above] - max_amount) * self.counts[above], number
-        )
-        noise = float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2
-        return np.asarray(bias * bias + variance + noise)
 
     def of_groups(self, chosen: IntArray, num_groups: int) -> SortedPairs:
         """The entries of some groups alone, which are numbered anew."""
@@ -579,8 +551,8 @@ def best_pair(
     *,
     tolerance: float = TOLERANCE,
     max_passes: int = 5_000,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> PairChoice:
     """The best pair of bounds, or to release nothing, with a certificate.
 
@@ -598,30 +570,28 @@ def best_pair(
     Raises:
         InvalidInput: An option is out of its range, or the statistic is a mean.
     """
-    problems = Problems()
-    problems.between(1e-12, 1.0, tolerance=tolerance)
-    problems.whole(1, 10**9, max_passes=max_passes)
-    if problem.parameters.statistic is Statistic.MEAN:
-        problems.add("means have a search of their own", remedy="Use best_mean_pair")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(1e-12, 1.0, tolerance=tolerance)
+        problems.whole(1, 10**9, max_passes=max_passes)
+        if problem.parameters.statistic is Statistic.MEAN:
+            problems.add("means have a search of their own", remedy="Use best_mean_pair")
     facet = SortedPairs.of(problem) if facet is None else facet
     passes = _Passes(problem.parameters, problem.weights, facet)
     search = _Search(
         passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
     )
     only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
-    if facet.amounts.size > SAMPLED and not only_one and not (should_stop and should_stop()):
+    if facet.amounts.size > SAMPLED and not only_one and not should_stop():
         search.start_near(_guess(problem, facet))
     search.begin()
-    while search.open and passes.done < max_passes and not (should_stop and should_stop()):
+    while search.open and passes.done < max_passes and not should_stop():
         search.split()
-        if progress is not None:
-            progress(min(passes.done / max_passes, 1.0))
+        progress(min(passes.done / max_passes, 1.0))
     found = search.best
     nothing = problem.error_of_nothing
     value = nothing
     if found.max_groups:
-        value = problem.error(facet.mean_squares(problem, found.max_groups, found.amount))
+        value = pair_error(problem, found.max_groups, found.amount)
     lower = min(value, search.lower_bound)
     kind = "whole" if problem.whole else "real"
     certificate = Certificate(
@@ -666,9 +636,7 @@ def errors_by_groups(
     Raises:
         InvalidInput: L-infinity is out of its range.
     """
-    problems = Problems()
-    problems.positive(max_amount=max_amount)
-    problems.raise_if_any()
+    require.positive(max_amount=max_amount)
     passes = _Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
     return passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
 

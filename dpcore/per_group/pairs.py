@@ -46,18 +46,17 @@ class UserGroupPairs:
     value_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        for name in ("user_codes", "group_codes", "rows"):
-            object.__setattr__(self, name, _whole(problems, name, getattr(self, name)))
-        for name in ("sums", "sums_of_squares"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _real(problems, name, getattr(self, name)))
-        sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
-        if not problems.found:
-            self._check_shapes(problems)
-        if not problems.found and sized:
-            self._check_entries(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            for name in ("user_codes", "group_codes", "rows"):
+                object.__setattr__(self, name, _whole(problems, name, getattr(self, name)))
+            for name in ("sums", "sums_of_squares"):
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, _real(problems, name, getattr(self, name)))
+            sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
+            if not problems.found:
+                self._check_shapes(problems)
+            if not problems.found and sized:
+                self._check_entries(problems)
         for array in (self.user_codes, self.group_codes, self.rows, self.sums, self.sums_of_squares):
             if array is not None:
                 array.flags.writeable = False
@@ -119,21 +118,20 @@ class UserGroupPairs:
         Raises:
             InvalidInput: As the class.
         """
-        problems = Problems()
-        users, groups = (
-            _whole(problems, "user_codes", user_codes),
-            _whole(problems, "group_codes", group_codes),
-        )
-        count = _whole(problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows)
-        added = None if sums is None else _real(problems, "sums", sums)
-        if sums_of_squares is not None:
-            squares: FloatArray | None = _real(problems, "sums_of_squares", sums_of_squares)
-        else:
-            squares = added**2 if added is not None and rows is None else None
-        shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
-        if len(shapes) > 1 or users.ndim != 1 or users.size == 0:
-            problems.add("all arrays must be one-dimensional, not empty and of the same length")
-        problems.raise_if_any()
+        with Problems() as problems:
+            users, groups = (
+                _whole(problems, "user_codes", user_codes),
+                _whole(problems, "group_codes", group_codes),
+            )
+            count = _whole(problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows)
+            added = None if sums is None else _real(problems, "sums", sums)
+            if sums_of_squares is not None:
+                squares: FloatArray | None = _real(problems, "sums_of_squares", sums_of_squares)
+            else:
+                squares = added**2 if added is not None and rows is None else None
+            shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
+            if len(shapes) > 1 or users.ndim != 1 or users.size == 0:
+                problems.add("all arrays must be one-dimensional, not empty and of the same length")
         order = np.lexsort((groups, users))
         users, groups = users[order], groups[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])

@@ -114,40 +114,33 @@ class PerGroupParameters:
     selection_delta: float | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-            noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
-        if not isinstance(self.statistic, Statistic):
-            problems.add("statistic must be a Statistic")
-        if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
-            problems.add(
-                "neighbours must be to add or remove one user, or to replace one user",
-                remedy="A user's groups are private here, so that replacing values alone protects too little",
-            )
-        if not isinstance(self.objective, Objective):
-            problems.add("objective must be an Objective")
-        elif self.objective.floored:
-            problems.between(1e-9, 1e15, floor=self.floor)
-        elif self.floor is not None:
-            problems.add("floor goes only with a relative error, or with the error of large groups")
-        self._check_mean(problems)
-        self._check_own(problems)
-        self._check_selection(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
+                noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+            problems.of_kind(Statistic, statistic=self.statistic)
+            if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
+                problems.add(
+                    "neighbours must be to add or remove one user, or to replace one user",
+                    remedy="A user's groups are private here, so that replacing values alone protects too little",
+                )
+            if problems.of_kind(Objective, objective=self.objective):
+                if self.objective.floored:
+                    problems.between(1e-9, 1e15, floor=self.floor)
+                elif self.floor is not None:
+                    problems.add("floor goes only with a relative error, or with the error of large groups")
+            self._check_mean(problems)
+            self._check_own(problems)
+            self._check_selection(problems)
 
     def _check_selection(self, problems: Problems) -> None:
-        if not isinstance(self.selection, SelectionRule):
-            problems.add("selection must be a SelectionRule")
+        if not problems.of_kind(SelectionRule, selection=self.selection):
             return
         if not self.selection.private:
             if self.selection_share is not None or self.selection_delta is not None:
                 problems.add("shares of a selection go only with groups that are selected privately")
             return
         problems.between(0.01, 0.99, **{"the selection's share of epsilon": self.selection_share})
-        if problems.positive(**{"the selection's delta": self.selection_delta}):
-            assert self.selection_delta is not None
-            if self.selection_delta >= 1.0:
-                problems.add("the selection's delta must be below 1")
+        problems.inside(0.0, 1.0, **{"the selection's delta": self.selection_delta})
         if isinstance(self.statistic, Statistic) and not self.statistic.non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
@@ -179,10 +172,7 @@ class PerGroupParameters:
                 problems.add("lower and upper go only with a mean")
             return
         if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-            assert self.lower is not None
-            assert self.upper is not None
-            if self.lower >= self.upper:
-                problems.add("lower must lie below upper")
+            problems.ascending(lower=self.lower, upper=self.upper)
         if isinstance(self.objective, Objective) and self.objective.relative:
             problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
 
@@ -253,18 +243,48 @@ class PerGroupParameters:
     def _deviation(self) -> float:
         return math.sqrt(self.noise.unit_variance) * self.unit_noise
 
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        """(lower, upper) of a mean."""
+        assert self.lower is not None
+        assert self.upper is not None
+        return self.lower, self.upper
+
     def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
         """Standard deviations of the noise of a mean's two sums: of values less the middle of their range, and of rows.
 
         Each gets half of epsilon, and of delta. One user moves the first by at most L0 * Linf * (upper - lower) / 2, of
         any sign, the second by at most L0 * Linf.
         """
-        assert self.lower is not None
-        assert self.upper is not None
+        low, high = self.mean_range
         half = self._half_noise * math.sqrt(self.noise.unit_variance)
         norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
         reach = half * norm * max_rows
-        return reach * self._factor(False) * (self.upper - self.lower) / 2.0, reach * self._factor(True)
+        return reach * self._factor(False) * (high - low) / 2.0, reach * self._factor(True)
+
+    def check_sizes(self, totals: FloatArray) -> None:
+        """Refuse groups of which none is large, where the error is that of large ones."""
+        floor = self.floor or 0.0
+        if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
+            raise refusal(f"no group reaches the least size of a large group, {wording.number(floor)}")
+
+    def group_weights(self, totals: FloatArray, times: FloatArray) -> FloatArray:
+        """Weight of one group of each size: of its RMSE where the objective is rooted, else of its MSE.
+
+        Args:
+            totals: True values, shape (k,); of a mean its rows.
+            times: How many groups have each, likewise.
+        """
+        counted: FloatArray = np.ones(totals.shape)
+        if self.objective is Objective.LARGE_GROUPS:
+            counted = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+        elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
+            counted = np.asarray(totals > 0.0, dtype=np.float64)
+        elif self.objective.relative:
+            assert self.floor is not None
+            size = np.maximum(np.abs(totals), self.floor)
+            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.rooted else size**2)))
+        return np.asarray(counted / float(times @ counted))
 
     @cached_property
     def _half_noise(self) -> float:
@@ -289,17 +309,11 @@ class PerGroupProblem:
     parameters: PerGroupParameters
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.pairs, UserGroupPairs):
-            problems.add("pairs must be UserGroupPairs")
-        if not isinstance(self.parameters, PerGroupParameters):
-            problems.add("parameters must be PerGroupParameters")
-        elif isinstance(self.pairs, UserGroupPairs):
-            self._check_sums(problems)
-        problems.raise_if_any()
-        if self.parameters.objective is Objective.LARGE_GROUPS and not np.any(self._large):
-            floor = wording.number(self.parameters.floor or 0.0)
-            raise refusal(f"no group reaches the least size of a large group, {floor}")
+        with Problems() as problems:
+            fine = problems.of_kind(UserGroupPairs, pairs=self.pairs)
+            if problems.of_kind(PerGroupParameters, parameters=self.parameters) and fine:
+                self._check_sums(problems)
+        self.parameters.check_sizes(self.totals)
 
     def _check_sums(self, problems: Problems) -> None:
         p, pairs = self.parameters, self.pairs
@@ -316,13 +330,13 @@ class PerGroupProblem:
         elif p.statistic is Statistic.MEAN:
             if pairs.sums_of_squares is None or pairs.value_range is None:
                 problems.add("a mean needs sums of squares and the range of the values")
-            elif p.lower is not None and p.upper is not None:
-                low, high = pairs.value_range
-                if low < p.lower or high > p.upper:
-                    problems.add(
-                        f"values go from {wording.number(low)} to {wording.number(high)}, beyond lower or upper",
-                        remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
-                    )
+                return
+            (least, greatest), (low, high) = pairs.value_range, p.mean_range
+            if least < low or greatest > high:
+                problems.add(
+                    f"values go from {wording.number(least)} to {wording.number(greatest)}, beyond lower or upper",
+                    remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+                )
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -340,29 +354,10 @@ class PerGroupProblem:
         """True value of every group, shape (num_groups,); of a mean its rows."""
         return self.per_group(self.amounts)
 
-    @property
-    def _large(self) -> npt.NDArray[np.bool_]:
-        return np.abs(self.totals) >= (self.parameters.floor or 0.0)
-
     @cached_property
     def weights(self) -> FloatArray:
         """Weight of each group, shape (num_groups,): of its RMSE where the objective is rooted, else of its MSE."""
-        p, number = self.parameters, self.pairs.num_groups
-        if p.objective is Objective.LARGE_GROUPS:
-            return self._large / float(self._large.sum())
-        if p.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            return (self.totals > 0.0) / float(np.sum(self.totals > 0.0))
-        if not p.objective.relative:
-            return np.full(number, 1.0 / number)
-        assert p.floor is not None
-        size = np.maximum(np.abs(self.totals), p.floor)
-        return 1.0 / (number * (size if p.objective.rooted else size**2))
-
-    @cached_property
-    def noise_weight(self) -> float:
-        """Error of all groups together per unit standard deviation of noise, where there is nothing but noise."""
-        total = float(self.weights.sum())
-        return total if self.parameters.objective.rooted else math.sqrt(total)
+        return self.parameters.group_weights(self.totals, np.ones(self.pairs.num_groups))
 
     @property
     def whole(self) -> bool:
@@ -390,9 +385,8 @@ class PerGroupProblem:
     @cached_property
     def middle(self) -> float:
         """Middle of the range of a mean's values."""
-        assert self.parameters.lower is not None
-        assert self.parameters.upper is not None
-        return (self.parameters.lower + self.parameters.upper) / 2.0
+        low, high = self.parameters.mean_range
+        return (low + high) / 2.0
 
     @cached_property
     def centred_means(self) -> FloatArray:

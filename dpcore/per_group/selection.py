@@ -32,7 +32,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
@@ -131,10 +131,9 @@ class Selection:
         Raises:
             InvalidInput: A bound is out of its range.
         """
-        problems = Problems()
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.positive(max_amount=max_amount)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, MAX_SIZE, max_groups=max_groups)
+            problems.positive(max_amount=max_amount)
         found = self._moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         return self._settled(found, noise)
@@ -203,18 +202,14 @@ class _Box:
     groups: tuple[int, int] = field(compare=False)
     amounts: tuple[float, float] = field(compare=False)
 
-    @property
-    def single(self) -> bool:
-        return self.groups[0] == self.groups[1] and self.amounts[0] == self.amounts[1]
-
 
 def best_selected_pair(
     selection: Selection,
     *,
     tolerance: float = TOLERANCE,
     max_evaluations: int = MAX_EVALUATIONS,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> PairChoice:
     """The best pair of bounds where groups are selected privately, with the gap that the search has proved.
 
@@ -231,18 +226,16 @@ def best_selected_pair(
     Raises:
         InvalidInput: An option is out of its range.
     """
-    problems = Problems()
-    problems.between(0.0, 1.0, tolerance=tolerance)
-    problems.whole(1, 10**9, max_evaluations=max_evaluations)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(0.0, 1.0, tolerance=tolerance)
+        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     begun = selection.evaluations
     search = _Search(selection)
 
     def over() -> bool:
         done = selection.evaluations - begun
-        if progress is not None:
-            progress(min(done / max_evaluations, 1.0))
-        return done >= max_evaluations or (should_stop is not None and should_stop())
+        progress(min(done / max_evaluations, 1.0))
+        return done >= max_evaluations or should_stop()
 
     search.begin(over)
     while search.heap and search.heap[0].bound < search.value * (1.0 - tolerance) and not over():
@@ -380,9 +373,7 @@ class SelectedVector:
     looked_at: int
 
 
-def best_selected_vector(
-    selection: Selection, should_stop: ShouldStop | None = None
-) -> SelectedVector | None:
+def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
     """The best of a grid of norms and of L0, with every amount kept and only the selection on a sample.
 
     Selection and sum are independent then, and the noise no longer grows with the L0 that the selection needs. The
@@ -427,7 +418,7 @@ def best_selected_vector(
             steps = np.geomspace(best.max_norm / wide, best.max_norm * wide, NORMS)
             plan = [(best.rule, float(t), near) for t in steps]
         for rule, norm, every in plan if not finer or best is not None else []:
-            if should_stop is not None and should_stop():
+            if should_stop():
                 break
             look(rule, norm, every)
     return None if best is None else replace(best, looked_at=looked)

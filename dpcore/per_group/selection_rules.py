@@ -42,9 +42,6 @@ class SelectionRule(enum.Enum):
         return self is not SelectionRule.PUBLIC_LIST
 
 
-PRIVATE_RULES = tuple(rule for rule in SelectionRule if rule.private)
-
-
 def keep_probabilities(
     rule: SelectionRule, epsilon: float, delta: float, max_groups: int, most: int
 ) -> FloatArray:
@@ -63,15 +60,13 @@ def keep_probabilities(
     Raises:
         InvalidInput: An argument is out of its range.
     """
-    problems = Problems()
-    if not isinstance(rule, SelectionRule) or not rule.private:
-        problems.add("rule must be one that selects groups privately")
-    problems.positive(epsilon=epsilon)
-    if problems.positive(delta=delta) and delta >= 1.0:
-        problems.add("delta must be below 1")
-    problems.whole(1, MAX_SIZE, max_groups=max_groups)
-    problems.whole(0, 10**9, most=most)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not isinstance(rule, SelectionRule) or not rule.private:
+            problems.add("rule must be one that selects groups privately")
+        problems.positive(epsilon=epsilon)
+        problems.inside(0.0, 1.0, delta=delta)
+        problems.whole(1, MAX_SIZE, max_groups=max_groups)
+        problems.whole(0, 10**9, most=most)
     users = np.arange(most + 1, dtype=np.float64)
     found = _OF_RULE[rule](users, epsilon, delta, max_groups)
     found[0] = 0.0

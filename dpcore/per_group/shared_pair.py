@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, interval_errors
@@ -66,8 +66,8 @@ def shared_pair(
     *,
     tolerance: float = TOLERANCE,
     max_passes: int = 5_000,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> SharedPair:
     """The pair with the least worst ratio of a data set's error to that of its own best pair.
 
@@ -83,20 +83,18 @@ def shared_pair(
         InvalidInput: There is no data set, or not one choice for each, the statistic is a mean, or an error is 0 at
             its best, so that nothing can be compared with it.
     """
-    wrong = Problems()
-    if not problems or len(problems) != len(choices):
-        wrong.add("at least one data set is needed, and one best pair for each")
-    for at, (problem, choice) in enumerate(zip(problems, choices, strict=False), start=1):
-        if problem.parameters.statistic is Statistic.MEAN:
-            wrong.add("of means nothing bounds the error from below over ranges of bounds")
-        wrong.positive(**{f"the least error of data set {at}": choice.error})
-    wrong.raise_if_any()
+    with Problems() as wrong:
+        if not problems or len(problems) != len(choices):
+            wrong.add("at least one data set is needed, and one best pair for each")
+        for at, (problem, choice) in enumerate(zip(problems, choices, strict=False), start=1):
+            if problem.parameters.statistic is Statistic.MEAN:
+                wrong.add("of means nothing bounds the error from below over ranges of bounds")
+            wrong.positive(**{f"the least error of data set {at}": choice.error})
     search = _Search(problems, choices)
     search.begin()
-    while search.is_open(tolerance) and search.passes < max_passes and not (should_stop and should_stop()):
+    while search.is_open(tolerance) and search.passes < max_passes and not should_stop():
         search.split()
-        if progress is not None:
-            progress(min(search.passes / max_passes, 1.0))
+        progress(min(search.passes / max_passes, 1.0))
     groups, amount = search.pair
     errors = tuple(
         pair_error(problem, groups, amount) if groups else choice.error_of_nothing

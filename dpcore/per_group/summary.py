@@ -19,7 +19,6 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
@@ -75,19 +74,19 @@ class SummaryProblem:
     """
 
     def __init__(self, sizes: PairSizes, parameters: PerGroupParameters) -> None:
-        problems = Problems()
-        if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
-            problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
-        if parameters.selection.private:
-            problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
-        held = sizes.task_rows.size
-        if parameters.num_groups is not None and parameters.num_groups < held:
-            problems.add(f"the data hold {held:,} groups, more than the {parameters.num_groups:,} entered")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
+                problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
+            if parameters.selection.private:
+                problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
+            held = sizes.task_rows.size
+            if parameters.num_groups is not None and parameters.num_groups < held:
+                problems.add(
+                    f"the data hold {held:,} groups, more than the {parameters.num_groups:,} entered"
+                )
         self.sizes, self.parameters = sizes, parameters
         self.empty = 0 if parameters.num_groups is None else parameters.num_groups - held
-        if parameters.objective is Objective.LARGE_GROUPS and not self._large.any():
-            raise refusal("no group reaches the least size of a large group")
+        parameters.check_sizes(self.totals)
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -106,27 +105,14 @@ class SummaryProblem:
         """Groups of the public list."""
         return self.totals.size + self.empty
 
-    @property
-    def _large(self) -> FloatArray:
-        return np.asarray(self.totals >= (self.parameters.floor or 0.0), dtype=np.float64)
-
     @cached_property
     def _merged(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Distinct totals with how many groups have each, empty groups as 0; and the weight of one such group."""
-        p = self.parameters
         totals, times = np.unique(np.r_[self.totals, np.zeros(min(self.empty, 1))], return_counts=True)
         number = times.astype(np.float64)
         if self.empty:
             number[0] = self.empty
-        if p.objective is Objective.LARGE_GROUPS:
-            weights = (totals >= (p.floor or 0.0)) / float(self._large.sum())
-        elif p.objective.relative:
-            assert p.floor is not None
-            size = np.maximum(totals, p.floor)
-            weights = 1.0 / (self.num_groups * (size if p.objective.rooted else size**2))
-        else:
-            weights = np.full(totals.size, 1.0 / self.num_groups)
-        return totals, number, np.asarray(weights, dtype=np.float64)
+        return totals, number, self.parameters.group_weights(totals, number)
 
     def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
         """Bias of all groups together, and their sampling variance together; both exact."""
@@ -146,10 +132,9 @@ class SummaryProblem:
         Raises:
             InvalidInput: A bound is out of its range.
         """
-        problems = Problems()
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.positive(max_amount=max_amount)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, MAX_SIZE, max_groups=max_groups)
+            problems.positive(max_amount=max_amount)
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, number, weights = self._merged

@@ -25,10 +25,9 @@ def spread(largest: int, most: int) -> list[int]:
     Raises:
         InvalidInput: ``largest`` or ``most`` is no whole number of at least 1.
     """
-    problems = Problems()
-    problems.whole(1, 10**15, largest=largest)
-    problems.whole(1, 10**6, most=most)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, 10**15, largest=largest)
+        problems.whole(1, 10**6, most=most)
     numbers, step = [1], 1
     while numbers[-1] + step <= largest:
         numbers.append(numbers[-1] + step)

@@ -33,10 +33,10 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
@@ -109,9 +109,7 @@ def kept(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatAr
     Raises:
         InvalidInput: T is out of its range, or the statistic is none of amounts of at least 0.
     """
-    problems = Problems()
-    problems.non_negative(max_norm=max_norm)
-    problems.raise_if_any()
+    require.non_negative(max_norm=max_norm)
     return _RULES[rule](problem).kept(max_norm)
 
 
@@ -309,7 +307,7 @@ def best_cap(
     *,
     tolerance: float = TOLERANCE,
     max_evaluations: int = 5_000,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
 ) -> VectorChoice:
     """The best T of the cap, by a search with a lower bound.
 
@@ -325,10 +323,9 @@ def best_cap(
     Raises:
         InvalidInput: An option is out of its range.
     """
-    problems = Problems()
-    problems.between(1e-9, 1.0, tolerance=tolerance)
-    problems.whole(1, 10**9, max_evaluations=max_evaluations)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(1e-9, 1.0, tolerance=tolerance)
+        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     cap = _Cap(problem)
     largest = float(cap.norms.max())
     biases: dict[float, FloatArray] = {}
@@ -358,7 +355,7 @@ def best_cap(
     closed: list[float] = []
     add(0.0, largest)
     while heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations:
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         _, low, high = heapq.heappop(heap)
         # Ratios of T matter while an interval is wide.

@@ -40,17 +40,16 @@ class PublicBins:
     growth: float = 1.3
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        fits = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
-        fits &= problems.whole(1, MAX_SIZE, largest=self.largest)
-        fits &= problems.between(*GROWTH_RANGE, growth=self.growth)
-        if fits and self.largest < self.exact_up_to:
-            problems.add(
-                f"largest must be at least exact_up_to; got {self.largest:,} and {self.exact_up_to:,}"
-            )
-        elif fits and self.lower.size > MAX_BINS:
-            problems.add(f"these are more than {MAX_BINS:,} bins", remedy="Use a larger growth")
-        problems.raise_if_any()
+        with Problems() as problems:
+            fits = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
+            fits &= problems.whole(1, MAX_SIZE, largest=self.largest)
+            fits &= problems.between(*GROWTH_RANGE, growth=self.growth)
+            if fits and self.largest < self.exact_up_to:
+                problems.add(
+                    f"largest must be at least exact_up_to; got {self.largest:,} and {self.exact_up_to:,}"
+                )
+            elif fits and self.lower.size > MAX_BINS:
+                problems.add(f"these are more than {MAX_BINS:,} bins", remedy="Use a larger growth")
 
     @cached_property
     def lower(self) -> IntArray:

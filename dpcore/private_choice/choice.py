@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import mechanisms
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import EPSILON_RANGE, Problems, require
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.private_choice import scores
@@ -56,10 +56,9 @@ class Prior:
     factor: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1, MAX_SIZE, guess=self.guess)
-        problems.between(*FACTOR_RANGE, factor=self.factor)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1, MAX_SIZE, guess=self.guess)
+            problems.between(*FACTOR_RANGE, factor=self.factor)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
         """Log of the weight of each candidate, up to a constant: the density times its share of the log axis."""
@@ -81,9 +80,7 @@ def candidates(largest: int, whole: bool) -> FloatArray:
     Raises:
         InvalidInput: ``largest`` out of range.
     """
-    problems = Problems()
-    problems.whole(1, MAX_SIZE, largest=largest)
-    problems.raise_if_any()
+    require.whole(1, MAX_SIZE, largest=largest)
     unit, fine = (1.0, WHOLE_UP_TO) if whole else (8.0, EIGHTHS_UP_TO)
     first = np.arange(unit, min(fine, largest) * unit + 1.0)
     steps = max(math.ceil(math.log(largest / fine) / math.log(GROWTH)), 1) if largest > fine else 0
@@ -113,18 +110,17 @@ class ChoiceProblem:
     prior: Prior | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.condition, Condition):
-            problems.add("condition must be one of dpcore.private_choice.scores")
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.whole(1, MAX_SIZE, largest=self.largest)
-        if self.neighbours not in scores.COVERED:
-            problems.add(
-                "where only one user's values may differ, the number of rows of each user is public, and so is a "
-                "bound chosen from it",
-                remedy="Choose in the clear; there is nothing to spend a budget on",
-            )
-        problems.raise_if_any()
+        with Problems() as problems:
+            if not isinstance(self.condition, Condition):
+                problems.add("condition must be one of dpcore.private_choice.scores")
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.whole(1, MAX_SIZE, largest=self.largest)
+            if self.neighbours not in scores.COVERED:
+                problems.add(
+                    "where only one user's values may differ, the number of rows of each user is public, and so is a "
+                    "bound chosen from it",
+                    remedy="Choose in the clear; there is nothing to spend a budget on",
+                )
 
     @cached_property
     def candidates(self) -> FloatArray:

@@ -78,12 +78,11 @@ def regret(
     """
     eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
     factors = np.atleast_1d(np.asarray(scales, dtype=np.float64))
-    problems = Problems()
-    for value in eps:
-        problems.between(*EPSILON_RANGE, epsilon=float(value))
-    for value in factors:
-        problems.between(*SCALE_RANGE, scale=float(value))
-    problems.raise_if_any()
+    with Problems() as problems:
+        for value in eps:
+            problems.between(*EPSILON_RANGE, epsilon=float(value))
+        for value in factors:
+            problems.between(*SCALE_RANGE, scale=float(value))
     checked_users(histogram, float(factors.max()))
     far = problem.condition.distances(histogram, problem.candidates, [float(k) for k in factors])
     rows = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.private_choice import choice_regret, regret
 from dpcore.private_choice.choice import ChoiceProblem, probabilities
@@ -113,12 +113,11 @@ def copy_cost(
     truth: ContributionHistogram,
     epsilon_choice: float | None = None,
     runs: int = RUNS,
-    seed: int = 0,
 ) -> CopyCost:
     """Simulated cost of choosing on a private copy, at the parameters' budget or another."""
     asked = question(parameters, truth)
     budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
-    (found,) = regret.simulate([asked], parameters.copy_at(budget), runs, seed)
+    (found,) = regret.simulate([asked], parameters.copy_at(budget), runs)
     some = found.bounds[np.isfinite(found.bounds)]
     costs = found.regrets
     if parameters.wanted is Wanted.QUANTILE:  # A rank error, as it is: nothing to divide by.
@@ -163,8 +162,8 @@ class CopyCurves:
 def copy_curves(
     parameters: PrivateParameters,
     histogram: ContributionHistogram,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     runs: int = RUNS,
     epsilons: Sequence[float] = EPSILONS,
     scales: Sequence[float] | None = None,
@@ -185,14 +184,13 @@ def copy_curves(
     scales = scales_for(histogram) if scales is None else scales
     steps = max(len(epsilons), len(scales))
     for done, (epsilon, k) in enumerate(itertools.zip_longest(epsilons, scales)):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return CopyCurves(tuple(over_epsilon), tuple(over_users), True)
         if epsilon is not None:
             over_epsilon.append((epsilon, copy_cost(parameters, histogram, epsilon, runs)))
         if k is not None:
             over_users.append((k, copy_cost(parameters, scaled(histogram, k), None, runs)))
-        if progress is not None:
-            progress((done + 1) / steps)
+        progress((done + 1) / steps)
     return CopyCurves(tuple(over_epsilon), tuple(over_users), False)
 
 

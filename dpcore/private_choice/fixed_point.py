@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 
 RESOLUTION = 2**20
@@ -34,9 +34,7 @@ def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
         InvalidInput: More than `MAX_TOTAL_USERS` users.
     """
     if histogram.num_users * scale > MAX_TOTAL_USERS:
-        problems = Problems()
-        problems.add(f"there must be at most {MAX_TOTAL_USERS:,} users")
-        problems.raise_if_any()
+        raise refusal(f"there must be at most {MAX_TOTAL_USERS:,} users")
 
 
 def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:

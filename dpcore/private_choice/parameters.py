@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dpcore.common import privacy
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior
@@ -80,29 +79,24 @@ class PrivateParameters:
     factor: float | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        fine = problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
-        for name, kind in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
-            if not isinstance(getattr(self, name), kind):
-                problems.add(f"{name} must be a {kind.__name__}")
-        if (self.delta is None) != (self.noise is CopyNoise.LAPLACE):
-            problems.add("delta goes with Gaussian noise, and Gaussian noise needs a delta")
-        elif self.delta is not None:
-            problems.between(*DELTA_RANGE, delta=self.delta)
-        problems.whole(1, MAX_SIZE, largest=self.largest)
-        fine &= problems.positive(variance_share=self.variance_share)
-        fine &= problems.between(-1.0, 0.25, variance_share=self.variance_share)
-        if problems.finite(share=self.share) and not 0.0 < self.share < 1.0:
-            problems.add(f"share must lie strictly between 0 and 1; got {self.share!r}")
-        problems.between(0.0, 1e12, margin=self.margin)
-        self._check_guess(problems)
-        if fine and self.wanted in (Wanted.SMOOTH, Wanted.CAP):
-            try:
-                CapMean(self.trade_off)
-            except InvalidInput as refused:
-                problems.extend(refused.problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            fine = problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
+            for name, kind in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
+                problems.of_kind(kind, **{name: getattr(self, name)})
+            if (self.delta is None) != (self.noise is CopyNoise.LAPLACE):
+                problems.add("delta goes with Gaussian noise, and Gaussian noise needs a delta")
+            elif self.delta is not None:
+                problems.between(*DELTA_RANGE, delta=self.delta)
+            problems.whole(1, MAX_SIZE, largest=self.largest)
+            fine &= problems.positive(variance_share=self.variance_share)
+            fine &= problems.between(-1.0, 0.25, variance_share=self.variance_share)
+            problems.inside(0.0, 1.0, share=self.share)
+            problems.between(0.0, 1e12, margin=self.margin)
+            self._check_guess(problems)
+            if fine and self.wanted in (Wanted.SMOOTH, Wanted.CAP):
+                with problems.collecting():
+                    CapMean(self.trade_off)
 
     def _check_guess(self, problems: Problems) -> None:
         if (self.guess is None) != (self.factor is None):

@@ -63,24 +63,20 @@ class PrivateCopyParameters:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
-        if not isinstance(self.bins, PublicBins):
-            problems.add("bins must be PublicBins")
-        if not isinstance(self.noise, CopyNoise):
-            problems.add("noise must be a CopyNoise")
-        elif self.noise is CopyNoise.LAPLACE and self.delta is not None:
-            problems.add("delta goes only with Gaussian noise")
-        elif self.noise is CopyNoise.GAUSSIAN:
-            if self.delta is None:
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
+            problems.of_kind(PublicBins, bins=self.bins)
+            problems.of_kind(CopyNoise, noise=self.noise)
+            if self.noise is CopyNoise.LAPLACE and self.delta is not None:
+                problems.add("delta goes only with Gaussian noise")
+            elif self.noise is CopyNoise.GAUSSIAN and self.delta is None:
                 problems.add("Gaussian noise needs a delta")
-            elif problems.positive(delta=self.delta) and self.delta >= 1.0:
-                problems.add(f"delta must be below 1; got {self.delta!r}")
-        if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
-            problems.add(
-                "neighbours must add or remove one user or replace one user: a copy of public counts needs no noise"
-            )
-        problems.raise_if_any()
+            elif self.noise is CopyNoise.GAUSSIAN:
+                problems.inside(0.0, 1.0, delta=self.delta)
+            if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
+                problems.add(
+                    "neighbours must add or remove one user or replace one user: a copy of public counts needs no noise"
+                )
 
     @property
     def sensitivity(self) -> int:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpcore import mean, total
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice.consistency import Fit, consistent_users
@@ -154,8 +154,8 @@ def simulate(
     parameters: PrivateCopyParameters,
     runs: int = 300,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     fit: Fit = Fit.EXTENDED,
 ) -> tuple[RegretDistribution, ...]:
     """Make copies, choose on each, and compare on the true data.
@@ -190,20 +190,18 @@ def simulate(
             if copy is not None:
                 bounds[:, done + k] = [question.choose(copy) for question in questions]
         done += size
-        if progress is not None:
-            progress(done / runs)
-        cancelled = done < runs and should_stop is not None and should_stop()
+        progress(done / runs)
+        cancelled = done < runs and should_stop()
     return tuple(_distribution(one, bounds[k, :done], cancelled) for k, one in enumerate(questions))
 
 
 def _check(questions: Sequence[Question], runs: int) -> None:
-    problems = Problems()
-    if not questions:
-        problems.add("there is no question to simulate")
-    elif any(one.truth != questions[0].truth for one in questions):
-        problems.add("all questions must be about one histogram")
-    problems.whole(1, MAX_RUNS, runs=runs)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not questions:
+            problems.add("there is no question to simulate")
+        elif any(one.truth != questions[0].truth for one in questions):
+            problems.add("all questions must be about one histogram")
+        problems.whole(1, MAX_RUNS, runs=runs)
 
 
 def _distribution(question: Question, bounds: FloatArray, cancelled: bool) -> RegretDistribution:

@@ -43,7 +43,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.common import weights
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
@@ -59,19 +60,29 @@ COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 
 
 @dataclass(frozen=True)
-class SmoothMean:
+class _OfMean:
+    trade_off: float
+
+    def __post_init__(self) -> None:
+        low, high = TRADE_OFF_RANGE
+        require.between(0.0, high, trade_off=self.trade_off)
+        if self.trade_off < low:
+            raise refusal(
+                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
+                "the data",
+                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
+            )
+
+
+@dataclass(frozen=True)
+class SmoothMean(_OfMean):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
         trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
     """
 
-    trade_off: float
-
     whole = False
-
-    def __post_init__(self) -> None:
-        _check_trade_off(self.trade_off)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
@@ -111,19 +122,14 @@ class SmoothMean:
 
 
 @dataclass(frozen=True)
-class CapMean:
+class CapMean(_OfMean):
     """The best cap of a mean.
 
     Attributes:
         trade_off: A, as for `SmoothMean`.
     """
 
-    trade_off: float
-
     whole = True
-
-    def __post_init__(self) -> None:
-        _check_trade_off(self.trade_off)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
@@ -179,10 +185,9 @@ class RankedSum:
     whole = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-9, 1e12, price=self.price)
-        problems.between(0.0, 1e12, margin=self.margin)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-9, 1e12, price=self.price)
+            problems.between(0.0, 1e12, margin=self.margin)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
@@ -229,10 +234,7 @@ class SizeQuantile:
     whole = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.finite(share=self.share) and not 0.0 < self.share < 1.0:
-            problems.add(f"share must lie strictly between 0 and 1; got {self.share!r}")
-        problems.raise_if_any()
+        require.inside(0.0, 1.0, share=self.share)
 
     @property
     def _below(self) -> int:
@@ -276,15 +278,3 @@ def best_error(condition: Condition, histogram: ContributionHistogram, scale: fl
     """The least of ``condition.errors`` over all bounds of its kind."""
     best = np.array([condition.best_bound(histogram, scale)])
     return float(condition.errors(histogram, best, scale)[0])
-
-
-def _check_trade_off(trade_off: float) -> None:
-    problems = Problems()
-    low, high = TRADE_OFF_RANGE
-    if problems.between(0.0, high, trade_off=trade_off) and trade_off < low:
-        problems.add(
-            "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-            "the data",
-            remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-        )
-    problems.raise_if_any()

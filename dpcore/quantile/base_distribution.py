@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, read_only
 
 
@@ -57,26 +57,30 @@ class HistogramBase:
     _densities: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        problems = Problems()
         edges, weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
         ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
-        if not (ascending and np.all(np.isfinite(edges))):
-            problems.add("edges must be at least two finite numbers, strictly ascending")
-        if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights.sum():
-            problems.add("weights must be finite numbers of at least 0, not all 0")
-        if weights.shape != (edges.size - 1,):
-            problems.add(f"there must be one weight per bin; got {weights.size} for {edges.size - 1} bins")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if not (ascending and np.all(np.isfinite(edges))):
+                problems.add("edges must be at least two finite numbers, strictly ascending")
+            if (
+                weights.ndim != 1
+                or not np.all(np.isfinite(weights))
+                or np.any(weights < 0)
+                or not weights.sum()
+            ):
+                problems.add("weights must be finite numbers of at least 0, not all 0")
+            if weights.shape != (edges.size - 1,):
+                problems.add(
+                    f"there must be one weight per bin; got {weights.size} for {edges.size - 1} bins"
+                )
         if math.isinf(float(edges[-1]) - float(edges[0])):
-            problems.add("the edges are further apart than float64 holds")
-        problems.raise_if_any()
+            raise refusal("the edges are further apart than float64 holds")
         weights = weights / weights.sum()
         # One empty bin at either end stands for what lies outside.
         with np.errstate(over="ignore"):
             densities = np.concatenate(([0.0], weights / np.diff(edges), [0.0]))
         if not np.all(np.isfinite(densities)):
-            problems.add("a bin is so narrow that its density leaves float64")
-        problems.raise_if_any()
+            raise refusal("a bin is so narrow that its density leaves float64")
         for name, array in (("edges", edges), ("weights", weights), ("_densities", densities)):
             object.__setattr__(self, name, read_only(array))
 
@@ -130,10 +134,7 @@ def uniform_base(low: float, high: float) -> HistogramBase:
     Raises:
         InvalidInput: Not finite, or ``low`` not below ``high``.
     """
-    problems = Problems()
-    if problems.finite(low=low, high=high) and low >= high:
-        problems.add(f"low must lie below high; got {wording.entered(low)} and {wording.entered(high)}")
-    problems.raise_if_any()
+    require.ascending(low=low, high=high)
     return HistogramBase(np.array([low, high]), np.array([1.0]))
 
 
@@ -159,10 +160,9 @@ class NormalBase:
     standard_deviation: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.finite(mean=self.mean)
-        problems.positive(standard_deviation=self.standard_deviation)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.finite(mean=self.mean)
+            problems.positive(standard_deviation=self.standard_deviation)
 
     @property
     def breaks(self) -> FloatArray:

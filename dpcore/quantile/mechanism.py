@@ -91,18 +91,17 @@ class QuantileProblem:
     subsamples: int | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.values, Values):
-            problems.add("values must be the facet Values")
-        if problems.finite(quantile=self.quantile) and not 0.0 < self.quantile < 1.0:
-            problems.add(f"quantile must lie strictly between 0 and 1; got {self.quantile!r}")
-        problems.positive(epsilon=self.epsilon)
-        problems.whole(0, 2**63 - 1, subsample=self.subsample)
-        if self.subsamples is not None:
-            problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
-        if not hasattr(self.base, "log_mass"):
-            problems.add("base must be a base distribution", remedy="See dpcore.quantile.base_distribution")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.of_kind(Values, values=self.values)
+            problems.inside(0.0, 1.0, quantile=self.quantile)
+            problems.positive(epsilon=self.epsilon)
+            problems.whole(0, 2**63 - 1, subsample=self.subsample)
+            if self.subsamples is not None:
+                problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
+            if not hasattr(self.base, "log_mass"):
+                problems.add(
+                    "base must be a base distribution", remedy="See dpcore.quantile.base_distribution"
+                )
 
     @cached_property
     def rows(self) -> Rows:
@@ -496,9 +495,8 @@ def _tilted(
 
 def checked_bound(kind: WeightKind, bound: float) -> None:
     """Raise `InvalidInput` where a bound cannot be one of its kind."""
-    problems = Problems()
-    if kind is WeightKind.CAP:
-        problems.whole(1, 10**12, bound=bound)
-    else:
-        problems.positive(bound=bound)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if kind is WeightKind.CAP:
+            problems.whole(1, 10**12, bound=bound)
+        else:
+            problems.positive(bound=bound)

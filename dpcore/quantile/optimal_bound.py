@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from dpcore.common import weights, wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.checks import Problems, require
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
@@ -57,8 +57,8 @@ def rank_errors(
     problem: QuantileProblem,
     kind: WeightKind,
     bounds: npt.ArrayLike,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
 ) -> RankErrors:
     """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per subsample.
@@ -83,13 +83,12 @@ def rank_errors(
         checked_bound(kind, float(bound))
     error, spread, largest = (np.full(h.shape, np.nan) for _ in range(3))
     for k, bound in enumerate(h.tolist()):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return RankErrors(h, error, spread, largest, cancelled=True)
         found = subsample_errors(asked, kind, bound)
         error[k], spread[k] = np.mean(found), standard_error(found, kind, bound, problem.rows)
         largest[k] = problem.rows.largest_user_weight(bound)
-        if progress is not None:
-            progress((k + 1) / h.size)
+        progress((k + 1) / h.size)
     return RankErrors(h, error, spread, largest, cancelled=False)
 
 
@@ -128,8 +127,8 @@ def best_bound(
     problem: QuantileProblem,
     kind: WeightKind,
     points: int = 24,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
     all_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
@@ -154,21 +153,15 @@ def best_bound(
     Raises:
         InvalidInput: ``points`` below 3.
     """
-    problems = Problems()
-    problems.whole(3, 100_000, points=points)
-    problems.raise_if_any()
+    require.whole(3, 100_000, points=points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
     searched = problem.on_search_subsamples() if kind is WeightKind.CAP else problem
     everything = kind is WeightKind.CAP and high - low < all_caps
     grid = np.arange(low, high + 1.0) if everything else _grid(kind, low, high, points)
     # The unbounded case first: it is there whenever anything is.
+    part = 1.0 if everything else 0.5
     first = rank_errors(
-        searched,
-        kind,
-        grid[::-1],
-        progress and (lambda share: progress(share if everything else share / 2.0)),
-        should_stop,
-        quantiles,
+        searched, kind, grid[::-1], lambda share: progress(part * share), should_stop, quantiles
     )
     tried = first
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
@@ -179,14 +172,9 @@ def best_bound(
         finer = np.setdiff1d(_grid(kind, lower, upper, points), grid)
         if finer.size:
             then = rank_errors(
-                searched,
-                kind,
-                finer,
-                progress and (lambda share: progress(0.5 + share / 2.0)),
-                should_stop,
-                quantiles,
+                searched, kind, finer, lambda share: progress(part + part * share), should_stop, quantiles
             )
-            tried = _joined(first, then)
+            tried = _ascending(first, then)
     if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
         tried = replace(rank_errors(searched, kind, grid[-1:], quantiles=quantiles), cancelled=True)
     found = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
@@ -194,20 +182,16 @@ def best_bound(
         return found
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
     own = rank_errors(problem, kind, found.bound, quantiles=quantiles)
-    return _judged(found, own, problem.rows.subsamples_for(kind, found.bound))
-
-
-def _judged(found: QuantileChoice, at: RankErrors, subsamples: int) -> QuantileChoice:
-    """The choice with its error on the problem's own subsamples, which it was not picked on."""
-    ended = found.ended
-    if subsamples > 1:
-        ended += f" The error stated is the average over {subsamples:,} other subsamples."
+    subsamples = problem.rows.subsamples_for(kind, found.bound)
+    others = (
+        f" The error stated is the average over {subsamples:,} other subsamples." if subsamples > 1 else ""
+    )
     return replace(
         found,
-        rank_error=float(at.rank_error[0]),
-        standard_error=float(at.standard_error[0]),
+        rank_error=float(own.rank_error[0]),
+        standard_error=float(own.standard_error[0]),
         subsamples=subsamples,
-        ended=ended,
+        ended=found.ended + others,
     )
 
 
@@ -216,16 +200,14 @@ def _grid(kind: WeightKind, low: float, high: float, points: int) -> FloatArray:
     return np.unique(np.round(grid)) if kind is WeightKind.CAP else grid
 
 
-def _joined(a: RankErrors, b: RankErrors) -> RankErrors:
-    bounds = np.concatenate((a.bounds, b.bounds))
-    order = np.argsort(bounds)
-    return RankErrors(
-        bounds[order],
-        np.concatenate((a.rank_error, b.rank_error))[order],
-        np.concatenate((a.standard_error, b.standard_error))[order],
-        np.concatenate((a.largest_user_weight, b.largest_user_weight))[order],
-        a.cancelled or b.cancelled,
+def _ascending(*tried: RankErrors) -> RankErrors:
+    """All of them, by the bound."""
+    order = np.argsort(np.concatenate([part.bounds for part in tried]))
+    names = ("bounds", "rank_error", "standard_error", "largest_user_weight")
+    bounds, error, spread, largest = (
+        np.concatenate([getattr(part, name) for part in tried])[order] for name in names
     )
+    return RankErrors(bounds, error, spread, largest, any(part.cancelled for part in tried))
 
 
 def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: int) -> QuantileChoice:
@@ -249,14 +231,6 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: i
             f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
             "subsamples"
         )
-    order = np.argsort(tried.bounds)
-    ascending = RankErrors(
-        tried.bounds[order],
-        tried.rank_error[order],
-        tried.standard_error[order],
-        tried.largest_user_weight[order],
-        tried.cancelled,
-    )
     certificate = Certificate(
         error,
         float(np.nanmin(tried.rank_error)) if proved else -math.inf,
@@ -272,7 +246,7 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: i
         certificate=certificate,
         ended=ended,
         cancelled=tried.cancelled,
-        tried=ascending,
+        tried=_ascending(tried),
     )
 
 
@@ -281,8 +255,8 @@ def base_errors(
     bases: Sequence[Base],
     kind: WeightKind,
     bound: float,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
 ) -> FloatArray:
     """E|F(answer) - q| under each of several base distributions, in place of the problem's own.
@@ -304,11 +278,10 @@ def base_errors(
     """
     found = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         found[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
-        if progress is not None:
-            progress((k + 1) / len(bases))
+        progress((k + 1) / len(bases))
     return found
 
 
@@ -325,9 +298,7 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
     Raises:
         InvalidInput: ``alpha`` negative or not finite.
     """
-    problems = Problems()
-    problems.non_negative(alpha=alpha)
-    problems.raise_if_any()
+    require.non_negative(alpha=alpha)
     rows = problem.rows
     near = np.abs(rows.share_below - problem.quantile) <= alpha + 1e-12
     return min(float(np.sum(np.exp(rows.log_base[near]))), 1.0)
@@ -367,16 +338,13 @@ class RankBound:
     population: bool = False
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.histogram, ContributionHistogram):
-            problems.add("histogram must be a ContributionHistogram")
-        problems.positive(epsilon=self.epsilon)
-        problems.non_negative(alpha=self.alpha)
-        if problems.positive(beta=self.beta) and self.beta > 1.0:
-            problems.add(f"beta is a probability; got {self.beta!r}")
-        if problems.positive(gamma=self.gamma) and self.gamma >= 0.5:
-            problems.add(f"gamma must be below 1/2; got {self.gamma!r}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.of_kind(ContributionHistogram, histogram=self.histogram)
+            problems.positive(epsilon=self.epsilon)
+            problems.non_negative(alpha=self.alpha)
+            if problems.positive(beta=self.beta) and self.beta > 1.0:
+                problems.add(f"beta is a probability; got {self.beta!r}")
+            problems.inside(0.0, 0.5, gamma=self.gamma)
 
     @property
     def _log_good(self) -> float:

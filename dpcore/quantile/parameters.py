@@ -11,7 +11,6 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
@@ -91,15 +90,14 @@ class QuantileParameters:
     population: bool = False
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        self._check_quantiles(problems)
-        self._check_base(problems)
-        self._check_bound(problems)
-        problems.between(0.0, 0.5, alpha=self.alpha)
-        problems.between(1e-300, 1.0, beta=self.beta)
-        problems.between(1e-12, 0.499, gamma=self.gamma)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            self._check_quantiles(problems)
+            self._check_base(problems)
+            self._check_bound(problems)
+            problems.between(0.0, 0.5, alpha=self.alpha)
+            problems.between(1e-300, 1.0, beta=self.beta)
+            problems.between(1e-12, 0.499, gamma=self.gamma)
 
     def _check_quantiles(self, problems: Problems) -> None:
         wanted = _numbers(problems, quantiles=self.quantiles)
@@ -142,10 +140,8 @@ class QuantileParameters:
             problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
         if len(problems.found) == before:
-            try:
+            with problems.collecting():
                 self.base_distribution()
-            except InvalidInput as refused:
-                problems.extend(refused.problems)
 
     def _check_bound(self, problems: Problems) -> None:
         if self.own_bound is None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
 
@@ -57,8 +57,8 @@ def sample_answers(
     together: SeveralOutputs,
     size: int,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> SampledAnswers:
     """`SeveralOutputs.sample` block by block.
 
@@ -72,18 +72,15 @@ def sample_answers(
     Raises:
         InvalidInput: ``size`` out of its range.
     """
-    problems = Problems()
-    problems.whole(1, MAX_DRAWS, size=size)
-    problems.raise_if_any()
+    require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // together.outputs[0].probability.size)
     drawn: list[FloatArray] = []
     for start in range(0, size, block):
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         drawn.append(together.sample(min(block, size - start), generator))
-        if progress is not None:
-            progress(min(start + block, size) / size)
+        progress(min(start + block, size) / size)
     answers = np.concatenate(drawn) if drawn else np.empty((0, len(together.outputs)))
     return SampledAnswers(answers, cancelled=answers.shape[0] < size)
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.common.errors import refusal
 from dpcore.common.mechanisms import LaplaceRelease, laplace
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
@@ -53,9 +53,7 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
     Raises:
         InvalidInput: Not one finite number per row, or ``low`` not finite.
     """
-    problems = Problems()
-    problems.finite(low=low)
-    problems.raise_if_any()
+    require.finite(low=low)
     return np.clip(checked_labels(problem, labels), *_interval(problem, low))
 
 
@@ -173,10 +171,7 @@ def interval_half_widths(
     Raises:
         InvalidInput: ``confidence`` is not strictly between 0 and 1.
     """
-    problems = Problems()
-    if problems.finite(confidence=confidence) and not 0.0 < confidence < 1.0:
-        problems.add(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
-    problems.raise_if_any()
+    require.inside(0.0, 1.0, confidence=confidence)
     squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
     deviations = np.sqrt(problem.residual_variance * squares)
     return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])

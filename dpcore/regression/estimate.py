@@ -140,13 +140,12 @@ def evaluate(
 
     Source: Epasto et al. 2020, algorithm 3 and theorem 6.
     """
-    problems = Problems()
     expected = (problem.num_features, problem.num_rows)
-    if matrix.shape != expected:
-        problems.add(f"the matrix must have shape {expected}; got {matrix.shape}")
-    elif not np.all(np.isfinite(matrix)):
-        problems.add("the matrix must hold finite numbers")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if matrix.shape != expected:
+            problems.add(f"the matrix must have shape {expected}; got {matrix.shape}")
+        elif not np.all(np.isfinite(matrix)):
+            problems.add("the matrix must hold finite numbers")
     whitened = problem.whitened
     w = whitened.sorted(matrix)
     largest = whitened.largest_user_weight(w)

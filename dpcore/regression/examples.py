@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression.problem import RegressionProblem
 
 
 def _checked_whole(low: int, high: int, **named: int) -> None:
-    problems = Problems()
-    problems.whole(low, high, **named)
-    problems.raise_if_any()
+    require.whole(low, high, **named)
 
 
 def _instance(groups: list[tuple[int, int, tuple[float, float]]]) -> tuple[FloatArray, IntArray]:
@@ -131,14 +129,13 @@ def synthetic(
 
     Source: Epasto et al. 2020, section 6 and appendix E.1.1.
     """
-    problems = Problems()
-    problems.whole(1, 5_000_000, num_rows=num_rows)
-    problems.whole(1, 50, informative=informative)
-    problems.whole(0, 49, uninformative=uninformative)
-    problems.non_negative(label_noise=label_noise)
-    problems.between(1e-3, 5.0, exponent=exponent)
-    problems.whole(0, 2**62, seed=seed)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, 5_000_000, num_rows=num_rows)
+        problems.whole(1, 50, informative=informative)
+        problems.whole(0, 49, uninformative=uninformative)
+        problems.non_negative(label_noise=label_noise)
+        problems.between(1e-3, 5.0, exponent=exponent)
+        problems.whole(0, 2**62, seed=seed)
     rng = np.random.default_rng(seed)
     d = informative + uninformative
     coefficients = np.concatenate((100.0 * rng.random(informative), np.zeros(uninformative)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import MADE_WITH, choice_document, finite
+from dpcore.common.documents import MADE_WITH, choice_document, proof
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data.column_names import harmless
@@ -46,7 +46,14 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
 
 
 def _distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
-    return [f"{name} (coefficient)" if name in taken else name for name in names]
+    """The names, a word behind those that are taken: as often as it takes to be like no other name."""
+    found = []
+    for name in names:
+        shown = name
+        while shown in taken or (shown != name and shown in names):
+            shown = f"{shown} (coefficient)"
+        found.append(shown)
+    return found
 
 
 def released_csv(draws: Sequence[Draw]) -> str:
@@ -103,8 +110,7 @@ def choice_json(
         "laplace_scale": estimate.noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(variances).tolist(),
-        "proved_relative_gap": finite(estimate.certificate.relative_gap),
-        "proof": estimate.certificate.argument,
+        **proof(estimate.certificate),
         "ended": estimate.ended,
         "max_contributions": None if caps is None else caps.max_contributions,
         "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),

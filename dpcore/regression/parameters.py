@@ -9,8 +9,8 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.text_fields import built_from
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.examples import Synthetic, synthetic
@@ -76,18 +76,17 @@ class RegressionGenerator:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        rows = problems.whole(20, MAX_GENERATED_ROWS, num_rows=self.num_rows)
-        parts = problems.whole(1, MAX_PART, informative=self.informative)
-        parts &= problems.whole(0, MAX_PART, uninformative=self.uninformative)
-        problems.between(0.0, 1e6, label_noise=self.label_noise)
-        problems.between(1.0, 5.0, exponent=self.exponent)
-        problems.whole(0, 2**31, seed=self.seed)
-        if rows and parts and self.num_rows < 2 * self.num_features:
-            features = wording.counted(self.num_features, "feature")
-            needs = wording.agreeing(self.num_features, "needs", "need")
-            problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
-        problems.raise_if_any()
+        with Problems() as problems:
+            rows = problems.whole(20, MAX_GENERATED_ROWS, num_rows=self.num_rows)
+            parts = problems.whole(1, MAX_PART, informative=self.informative)
+            parts &= problems.whole(0, MAX_PART, uninformative=self.uninformative)
+            problems.between(0.0, 1e6, label_noise=self.label_noise)
+            problems.between(1.0, 5.0, exponent=self.exponent)
+            problems.whole(0, 2**31, seed=self.seed)
+            if rows and parts and self.num_rows < 2 * self.num_features:
+                features = wording.counted(self.num_features, "feature")
+                needs = wording.agreeing(self.num_features, "needs", "need")
+                problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:
@@ -155,39 +154,33 @@ class RegressionParameters:
     seed: int = RegressionGenerator.seed
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        if problems.finite(lower=self.lower, upper=self.upper):
-            low, high = VALUE_BOUND_RANGE
-            if not low <= self.upper - self.lower <= high:
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            if problems.finite(lower=self.lower, upper=self.upper):
+                low, high = VALUE_BOUND_RANGE
+                if not low <= self.upper - self.lower <= high:
+                    problems.add(
+                        f"upper must lie above lower, by {wording.entered(low)} to {wording.entered(high)}; got lower "
+                        f"{self.lower!r} and upper {self.upper!r}"
+                    )
+            if self.variance_source is ResidualVarianceSource.ENTERED:
+                if self.residual_variance is None:
+                    problems.add(
+                        "residual_variance is missing", remedy="Enter σ², or take it from the labels"
+                    )
+                else:
+                    problems.between(0.0, 1e18, residual_variance=self.residual_variance)
+            elif self.residual_variance is not None:
                 problems.add(
-                    f"upper must lie above lower, by {wording.entered(low)} to {wording.entered(high)}; got lower "
-                    f"{self.lower!r} and upper {self.upper!r}"
+                    "residual_variance is given but not used", remedy="Leave it out, or choose entered"
                 )
-        if self.variance_source is ResidualVarianceSource.ENTERED:
-            if self.residual_variance is None:
-                problems.add("residual_variance is missing", remedy="Enter σ², or take it from the labels")
-            else:
-                problems.between(0.0, 1e18, residual_variance=self.residual_variance)
-        elif self.residual_variance is not None:
-            problems.add("residual_variance is given but not used", remedy="Leave it out, or choose entered")
-        try:
-            _ = self.generator
-        except InvalidInput as refused:
-            problems.extend(refused.problems)
-        problems.raise_if_any()
+            with problems.collecting():
+                _ = self.generator
 
     @property
     def generator(self) -> RegressionGenerator:
         """What generates the data."""
-        return RegressionGenerator(
-            self.num_rows,
-            self.informative,
-            self.uninformative,
-            self.label_noise,
-            self.exponent,
-            self.seed,
-        )
+        return built_from(RegressionGenerator, self)
 
     @property
     def value_bound(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem
@@ -37,18 +38,14 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     Raises:
         InvalidInput: Not one finite number per row (the first offender is named).
     """
-    problems = Problems()
     try:
         y = np.array(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        problems.add("labels must be numbers")
-        problems.raise_if_any()
+        raise refusal("labels must be numbers") from None
     if y.shape != (problem.num_rows,):
-        problems.add(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
-    elif not np.all(np.isfinite(y)):
-        at = int(np.argmax(~np.isfinite(y))) + 1
-        problems.add("labels must be finite numbers", where=f"row {at}")
-    problems.raise_if_any()
+        raise refusal(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
+    if not np.all(np.isfinite(y)):
+        raise refusal("labels must be finite numbers", where=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
     return y
 
 
@@ -82,12 +79,11 @@ def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -
         InvalidInput: Shapes differ, or there are no more rows than features.
     """
     x, y = np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    problems = Problems()
-    if x.ndim != 2 or y.shape != x.shape[:1]:
-        problems.add(f"labels must be one number per row of the features; got {y.shape} for {x.shape}")
-    elif x.shape[0] <= x.shape[1]:
-        problems.add("the noise cannot be estimated: there are no more rows than features")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if x.ndim != 2 or y.shape != x.shape[:1]:
+            problems.add(f"labels must be one number per row of the features; got {y.shape} for {x.shape}")
+        elif x.shape[0] <= x.shape[1]:
+            problems.add("the noise cannot be estimated: there are no more rows than features")
     scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
     residuals = y - (x / scale) @ np.linalg.lstsq(x / scale, y, rcond=None)[0]
     return float(np.sum(residuals**2) / (x.shape[0] - x.shape[1]))

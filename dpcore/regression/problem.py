@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import LaplaceNoise, Neighbours
+from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.regression.whitening import RANK_TOLERANCE, Whitened, dependent_columns, whiten
-
-NEIGHBOURS = Neighbours.REPLACE_VALUES
-"""Neighbours differ in one user's labels; features and who owns which row are public."""
 
 MAX_ENTRIES = 30_000_000
 """Rows times features: 8 bytes each, and the solver holds up to 17 copies (measured; 4 GB)."""
@@ -53,12 +50,13 @@ class RegressionProblem:
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        features = _checked_features(self.features, problems)
-        codes = _checked_codes(self.user_codes, None if features is None else features.shape[0], problems)
-        names = _checked_names(self.feature_names, None if features is None else features.shape[1], problems)
-        self._check_question(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            features = _checked_features(self.features, problems)
+            codes = _checked_codes(self.user_codes, None if features is None else features.shape[0], problems)
+            names = _checked_names(
+                self.feature_names, None if features is None else features.shape[1], problems
+            )
+            self._check_question(problems)
         assert features is not None
         assert codes is not None
         for array in (features, codes):
@@ -66,14 +64,14 @@ class RegressionProblem:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "user_codes", codes)
         object.__setattr__(self, "feature_names", names)
-        self._check_ratio(problems)
-        if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-            columns = ", ".join(names[j] for j in dependent_columns(features))
-            problems.add(
-                f"the features are linearly dependent: {columns} can be written through the others",
-                remedy="Leave these out, or one level of each one-hot group, or the intercept",
-            )
-        problems.raise_if_any()
+        with problems:
+            self._check_ratio(problems)
+            if self.whitened.condition > 1.0 / RANK_TOLERANCE:
+                columns = ", ".join(names[j] for j in dependent_columns(features))
+                problems.add(
+                    f"the features are linearly dependent: {columns} can be written through the others",
+                    remedy="Leave these out, or one level of each one-hot group, or the intercept",
+                )
 
     def _check_question(self, problems: Problems) -> None:
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
@@ -111,11 +109,10 @@ class RegressionProblem:
         }
         for name, value in values.items():
             object.__setattr__(new, name, value)
-        problems = Problems()
-        new._check_question(problems)
-        problems.raise_if_any()
-        new._check_ratio(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            new._check_question(problems)
+        with problems:
+            new._check_ratio(problems)
         return new
 
     @property

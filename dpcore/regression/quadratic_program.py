@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression.whitening import Whitened
 
@@ -39,7 +39,7 @@ def solve_restricted(
     entries: IntArray,
     signs: FloatArray,
     scale: float,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
 ) -> Restricted:
     """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
 
@@ -78,7 +78,7 @@ def solve_restricted(
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
     cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(users.size + k)]
     solver = clarabel.DefaultSolver(curvature, np.zeros(k + 1), constraints, limits, cones, settings)
-    if should_stop is not None:
+    if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
     solution = solver.solve()
     v, z = np.array(solution.x), np.array(solution.z)

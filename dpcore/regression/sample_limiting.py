@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.prediction import checked_labels
@@ -44,12 +44,11 @@ class CapOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(1, 10_000, draws=self.draws)
-        problems.whole(0, 2**62, seed=self.seed)
-        for cap in self.caps:
-            problems.whole(1, 10**12, caps=cap)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, 10_000, draws=self.draws)
+            problems.whole(0, 2**62, seed=self.seed)
+            for cap in self.caps:
+                problems.whole(1, 10**12, caps=cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +171,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     Raises:
         InvalidInput: The cap is not a whole number of at least 1; the drawn rows are linearly dependent.
     """
-    problems = Problems()
-    problems.whole(1, 10**12, max_contributions=max_contributions)
-    problems.raise_if_any()
+    require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
     w = _kept(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
     if w is None:
@@ -198,8 +195,8 @@ def study(
     options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CapDraws:
     """Draw for every cap; the result serves every sigma^2, B and epsilon (see `curve`).
 
@@ -222,14 +219,13 @@ def study(
     for number in range(options.draws):
         ranks = random_ranks(whitened, options.seed + number)
         for k, cap in enumerate(caps[:-1]):
-            if should_stop is not None and should_stop():
+            if should_stop():
                 break
             costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
         else:
             costs[number, -1] = everything
             done = number + 1
-            if progress is not None:
-                progress(done / options.draws)
+            progress(done / options.draws)
             continue
         break
     ended = (
@@ -274,8 +270,8 @@ def solve(
     options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CapCurve:
     """What every cap costs in expectation over draws; `CapCurve.best` is the best.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,9 @@ import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import prediction_error
 from dpcore.regression.problem import RegressionProblem
@@ -29,45 +29,16 @@ TOLERANCE = 1e-6
 """Relative gap of a point of a curve: far below what can be seen."""
 
 
-@dataclass(frozen=True)
-class Errors:
-    """What one method costs; squared errors.
-
-    Attributes:
-        variance: Total variance of the coefficients, (label unit / feature unit)^2.
-        prediction: Expected squared error of the prediction, label unit squared. Computed from the labels.
-    """
-
-    variance: float
-    prediction: float
-
-
-@dataclass(frozen=True)
-class MethodErrors:
-    """Ours, the best cap and no cap on one question.
-
-    Attributes:
-        ours: The best unbiased estimator.
-        cap: Sample limiting, each error at the cap that is best for it, in expectation over draws.
-        no_cap: Ordinary least squares on all rows.
-        max_contributions: The cap of least variance.
-    """
-
-    ours: Errors
-    cap: Errors
-    no_cap: Errors
-    max_contributions: int
-
-
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Ours, the best cap and no cap at several values; squared errors as in `Errors`, all of shape (k,).
+    """Ours, the best cap and no cap at several values; squared errors.
 
     Attributes:
-        values: What was varied, those values that were finished.
-        ours: Variance and prediction error, shape (2, k).
-        cap: The same of the best cap.
-        no_cap: The same of no cap.
+        values: What was varied, those values that were finished, shape (k,).
+        ours: Total variance of the coefficients, (label unit / feature unit)^2, and expected squared error of the
+            prediction, label unit squared, computed from the labels; shape (2, k).
+        cap: The same of sample limiting, each error at the cap that is best for it, in expectation over draws.
+        no_cap: The same of ordinary least squares on all rows.
         max_contributions: The cap of least variance; of the last repeat where there are several.
         worst_gap: Largest relative gap that was left to the lower bound.
         ended: How it ended, a sentence.
@@ -107,25 +78,26 @@ class ExampleSweep:
     ended: str
 
 
-def compare(
-    problem: RegressionProblem, estimate: LinearEstimate, draws: CapDraws, labels: FloatArray
-) -> MethodErrors:
-    """The errors of the three methods on one question.
+_Point = tuple[FloatArray, int, float]
+"""Errors of ours, of the best cap and of no cap, shape (3, 2), as in `Sweep`; the cap of least variance; the gap."""
 
-    Args:
-        problem: The question.
-        estimate: Ours.
-        draws: At least one draw of caps on the same features and owners, with prediction errors.
-        labels: y, shape (num_rows,), as they enter the release.
-    """
-    curve = sample_limiting.curve(problem, draws)
+
+def _point(
+    problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
+) -> _Point | None:
+    """All three methods on one question; None where it was stopped."""
+    found = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
+    drawn = draws()
+    if should_stop():
+        return None
+    curve = sample_limiting.curve(problem, drawn)
     best, predicting = curve.best, curve.best_prediction
-    return MethodErrors(
-        ours=Errors(estimate.variance, prediction_error(problem, estimate, labels).total),
-        cap=Errors(float(curve.variance[best]), float(curve.prediction_error[predicting])),
-        no_cap=Errors(float(curve.variance[-1]), float(curve.prediction_error[-1])),
-        max_contributions=int(curve.caps[best]),
+    errors = (
+        (found.variance, prediction_error(problem, found, labels).total),
+        (curve.variance[best], curve.prediction_error[predicting]),
+        (curve.variance[-1], curve.prediction_error[-1]),
     )
+    return np.array(errors), int(curve.caps[best]), found.certificate.relative_gap
 
 
 def over_epsilon(
@@ -134,15 +106,15 @@ def over_epsilon(
     labels: FloatArray,
     epsilons: Sequence[float] = EPSILONS,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Sweep:
     """The same question at several epsilons.
 
     Args:
         problem: The question; its epsilon is not used.
-        draws: As in `compare`.
-        labels: As in `compare`.
+        draws: At least one draw of caps on the same features and owners, with prediction errors.
+        labels: y, shape (num_rows,), as they enter the release.
         epsilons: To solve at.
         progress: Told the share done.
         should_stop: Asked often; the values finished by then are returned.
@@ -150,17 +122,13 @@ def over_epsilon(
     Raises:
         InvalidInput: An epsilon is out of range.
     """
-    problems = Problems()
-    for epsilon in epsilons:
-        problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.raise_if_any()
+    with Problems() as problems:
+        for epsilon in epsilons:
+            problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
-    def at(epsilon: float) -> tuple[list[MethodErrors], float] | None:
+    def at(epsilon: float) -> _Point | None:
         asked = problem.asked(epsilon, problem.value_bound, problem.residual_variance)
-        found = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
-        if should_stop is not None and should_stop():
-            return None
-        return [compare(asked, found, draws, labels)], found.certificate.relative_gap
+        return _point(asked, lambda: draws, labels, should_stop)
 
     return _sweep(epsilons, at, progress)
 
@@ -171,8 +139,8 @@ def over_generated(
     epsilon: float,
     repeats: int = 3,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Sweep:
     """Generated data of several kinds, each averaged over a few seeds.
 
@@ -192,14 +160,13 @@ def over_generated(
     Source: Epasto et al. 2020, figures 1 and 2 (which average 10 draws of noise; here its expectation is
         exact, and the data are averaged over instead).
     """
-    problems = Problems()
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.whole(1, 100, repeats=repeats)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+        problems.whole(1, 100, repeats=repeats)
     by_value = dict(zip(values, generators, strict=True))
 
-    def at(value: float) -> tuple[list[MethodErrors], float] | None:
-        found, gap = [], 0.0
+    def at(value: float) -> _Point | None:
+        found = []
         for repeat in range(repeats):
             generator = replace(by_value[value], seed=by_value[value].seed + repeat)
             made = generator.generate()
@@ -207,13 +174,15 @@ def over_generated(
             asked = RegressionProblem(
                 made.features, made.user_codes, epsilon, bound, generator.label_noise**2
             )
-            best = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
-            draws = sample_limiting.study(asked, labels=made.labels, should_stop=should_stop)
-            if should_stop is not None and should_stop():
+            draws = functools.partial(
+                sample_limiting.study, asked, labels=made.labels, should_stop=should_stop
+            )
+            one = _point(asked, draws, made.labels, should_stop)
+            if one is None:
                 return None
-            found.append(compare(asked, best, draws, made.labels))
-            gap = max(gap, best.certificate.relative_gap)
-        return found, gap
+            found.append(one)
+        errors, caps, gaps = zip(*found, strict=True)
+        return np.mean(errors, axis=0), caps[-1], max(gaps)
 
     return _sweep(values, at, progress)
 
@@ -221,8 +190,8 @@ def over_generated(
 def over_examples(
     example: int,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> ExampleSweep:
     """Example 1 or 3 at the sizes of `EXAMPLE_G`.
 
@@ -245,14 +214,12 @@ def over_examples(
         curve = sample_limiting.solve(
             problem, sample_limiting.CapOptions(caps=tuple(range(1, g + 1))), should_stop=should_stop
         )
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         cost, cap = float(curve.variance[curve.best]), curve.max_contributions
         rows.append((g, best.variance, best.certificate.lower_bound, cost, cap))
-        if progress is not None:
-            progress(len(rows) / len(sizes))
+        progress(len(rows) / len(sizes))
     g_of, ours, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
-    whole = len(rows) == len(sizes)
     return ExampleSweep(
         g=g_of.astype(np.int64),
         ours=ours,
@@ -261,39 +228,31 @@ def over_examples(
         cap=cost_of,
         claimed=1.0 / (4.0 * g_of**3) if example == 1 else g_of / 9.0,
         max_contributions=cap_of.astype(np.int64),
-        ended=f"All {len(sizes)} sizes." if whole else f"Stopped after {len(rows)} of {len(sizes)} sizes.",
+        ended=_ended(len(rows), len(sizes), "sizes"),
     )
 
 
-def _sweep(
-    values: Sequence[float],
-    at: Callable[[float], tuple[list[MethodErrors], float] | None],
-    progress: Progress | None,
-) -> Sweep:
-    done: list[tuple[list[MethodErrors], float]] = []
+def _sweep(values: Sequence[float], at: Callable[[float], _Point | None], progress: Progress) -> Sweep:
+    done: list[_Point] = []
     for value in values:
         found = at(value)
         if found is None:
             break
         done.append(found)
-        if progress is not None:
-            progress(len(done) / len(values))
-
-    def mean(method: str) -> FloatArray:
-        pairs = [
-            [(getattr(c, method).variance, getattr(c, method).prediction) for c in group] for group, _ in done
-        ]
-        return np.array([np.mean(group, axis=0) for group in pairs]).reshape(len(done), 2).T
-
-    whole = len(done) == len(values)
+        progress(len(done) / len(values))
+    ours, cap, no_cap = (
+        np.array([errors for errors, _, _ in done]).reshape(len(done), 3, 2).transpose(1, 2, 0)
+    )
     return Sweep(
         values=np.array(values[: len(done)], dtype=np.float64),
-        ours=mean("ours"),
-        cap=mean("cap"),
-        no_cap=mean("no_cap"),
-        max_contributions=np.array([group[-1].max_contributions for group, _ in done], dtype=np.int64),
-        worst_gap=max((gap for _, gap in done), default=0.0),
-        ended=f"All {len(values)} points."
-        if whole
-        else f"Stopped after {len(done)} of {len(values)} points.",
+        ours=ours,
+        cap=cap,
+        no_cap=no_cap,
+        max_contributions=np.array([best for _, best, _ in done], dtype=np.int64),
+        worst_gap=max((gap for _, _, gap in done), default=0.0),
+        ended=_ended(len(done), len(values), "points"),
     )
+
+
+def _ended(done: int, of: int, what: str) -> str:
+    return f"All {of} {what}." if done == of else f"Stopped after {done} of {of} {what}."

@@ -13,7 +13,6 @@ Source: the problem is Epasto et al. 2020, theorem 6, who hand it to SCS through
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, closed, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import dual_newton
 from dpcore.regression.dual import Priced, price
@@ -59,10 +58,9 @@ class SolverOptions:
     newton_steps: int = 60
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-12, 1.0, tolerance=self.tolerance)
-        problems.whole(0, 10_000, rounds=self.rounds, newton_steps=self.newton_steps)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-12, 1.0, tolerance=self.tolerance)
+            problems.whole(0, 10_000, rounds=self.rounds, newton_steps=self.newton_steps)
 
 
 class _Search:
@@ -72,8 +70,8 @@ class _Search:
         self,
         problem: RegressionProblem,
         options: SolverOptions,
-        progress: Progress | None,
-        should_stop: ShouldStop | None,
+        progress: Progress,
+        should_stop: ShouldStop,
         on_step: Callable[[Step], None] | None,
         on_first: Callable[[LinearEstimate], None] | None,
     ) -> None:
@@ -101,7 +99,7 @@ class _Search:
 
     @property
     def stopped(self) -> bool:
-        return self.should_stop is not None and self.should_stop()
+        return self.should_stop()
 
     def try_primal(self, w: FloatArray) -> None:
         """Repair a candidate and keep it if it is the best."""
@@ -126,9 +124,7 @@ class _Search:
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
         if self.on_step is not None:
             self.on_step(self.steps[-1])
-        if self.progress is not None:
-            closed = math.log(max(self.gap, self.options.tolerance)) / math.log(self.options.tolerance)
-            self.progress(min(max(closed, 0.0), 1.0))
+        self.progress(closed(self.gap, self.options.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
             tell, self.on_first = self.on_first, None
             tell(self.answer("The search goes on: the best so far."))
@@ -143,8 +139,8 @@ def solve(
     problem: RegressionProblem,
     options: SolverOptions | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     on_step: Callable[[Step], None] | None = None,
     on_first: Callable[[LinearEstimate], None] | None = None,
 ) -> LinearEstimate:

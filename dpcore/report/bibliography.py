@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.common.version import VERSION
@@ -65,115 +67,17 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def _venue(booktitle: str, **more: str) -> Mapping[str, str]:
-    return MappingProxyType({"booktitle": booktitle} | more)
+def _works() -> Mapping[str, Work]:
+    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    works = {}
+    for key, held in read.items():
+        fields = {name: text.format(version=VERSION) for name, text in held.pop("fields").items()}
+        works[key] = Work(key, authors=tuple(held.pop("authors")), fields=MappingProxyType(fields), **held)
+    return MappingProxyType(works)
 
 
-def _journal(journal: str, **more: str) -> Mapping[str, str]:
-    return MappingProxyType({"journal": journal} | more)
-
-
-_ICML = "Proceedings of the {} International Conference on Machine Learning (ICML)"
-_PMLR = "Proceedings of Machine Learning Research"
-_FOCS = "{} Annual IEEE Symposium on Foundations of Computer Science (FOCS)"
-_POPETS = "Proceedings on Privacy Enhancing Technologies"
-
-_ALL = (
-    Work(
-        "epasto2020", "inproceedings",
-        ("Epasto, Alessandro", "Mahdian, Mohammad", "Mao, Jieming", "Mirrokni, Vahab", "Ren, Lijie"),
-        "Smoothly Bounding User Contributions in Differential Privacy", 2020,
-        _venue("Advances in Neural Information Processing Systems (NeurIPS)", volume="33"),
-    ),
-    Work(
-        "amin2019", "inproceedings",
-        ("Amin, Kareem", "Kulesza, Alex", "Muñoz Medina, Andres", "Vassilvitskii, Sergei"),
-        "Bounding User Contributions: A Bias-Variance Trade-off in Differential Privacy", 2019,
-        _venue(_ICML.format("36th"), series=_PMLR, volume="97", pages="263–271", publisher="PMLR"),
-    ),
-    Work(
-        "krichene2023", "inproceedings",
-        ("Krichene, Walid", "Jain, Prateek", "Song, Shuang", "Sundararajan, Mukund", "Thakurta, Abhradeep",
-         "Zhang, Li"),
-        "Multi-Task Differential Privacy Under Distribution Skew", 2023,
-        _venue(_ICML.format("40th"), series=_PMLR, volume="202", pages="17784–17807", publisher="PMLR"),
-    ),
-    Work(
-        "huang2023", "misc",
-        ("Huang, Yangsibo", "Jiang, Haotian", "Liu, Daogao", "Mahdian, Mohammad", "Mao, Jieming",
-         "Mirrokni, Vahab"),
-        "Learning across Data Owners with Joint Differential Privacy", 2023,
-        MappingProxyType({"howpublished": "arXiv:2305.15723", "eprint": "2305.15723", "archiveprefix": "arXiv"}),
-    ),
-    Work(
-        "balle2018", "inproceedings", ("Balle, Borja", "Wang, Yu-Xiang"),
-        "Improving the Gaussian Mechanism for Differential Privacy: Analytical Calibration and Optimal Denoising",
-        2018,
-        _venue(_ICML.format("35th"), series=_PMLR, volume="80", pages="394–403", publisher="PMLR"),
-    ),
-    Work(
-        "bassily2014", "inproceedings", ("Bassily, Raef", "Smith, Adam", "Thakurta, Abhradeep"),
-        "Private Empirical Risk Minimization: Efficient Algorithms and Tight Error Bounds", 2014,
-        _venue(_FOCS.format("55th"), pages="464–473"),
-    ),
-    Work(
-        "chien2021", "inproceedings",
-        ("Chien, Steve", "Jain, Prateek", "Krichene, Walid", "Rendle, Steffen", "Song, Shuang",
-         "Thakurta, Abhradeep", "Zhang, Li"),
-        "Private Alternating Least Squares: Practical Private Matrix Completion with Tighter Rates", 2021,
-        _venue(_ICML.format("38th"), series=_PMLR, volume="139", pages="1877–1887", publisher="PMLR"),
-    ),
-    Work(
-        "desfontaines2022", "article",
-        ("Desfontaines, Damien", "Voss, James", "Gipson, Bryant", "Mandayam, Chinmoy"),
-        "Differentially Private Partition Selection", 2022,
-        _journal(_POPETS, volume="2022", number="1", pages="339–352"),
-    ),
-    Work(
-        "dong2022", "article", ("Dong, Jinshuo", "Roth, Aaron", "Su, Weijie J."),
-        "Gaussian Differential Privacy", 2022,
-        _journal("Journal of the Royal Statistical Society: Series B", volume="84", number="1", pages="3–37"),
-    ),
-    Work(
-        "doroshenko2022", "article",
-        ("Doroshenko, Vadym", "Ghazi, Badih", "Kamath, Pritish", "Kumar, Ravi", "Manurangsi, Pasin"),
-        "Connect the Dots: Tighter Discrete Approximations of Privacy Loss Distributions", 2022,
-        _journal(_POPETS, volume="2022", number="4", pages="552–570"),
-    ),
-    Work(
-        "dwork2006", "inproceedings",
-        ("Dwork, Cynthia", "McSherry, Frank", "Nissim, Kobbi", "Smith, Adam"),
-        "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
-        _venue("Theory of Cryptography (TCC)", series="Lecture Notes in Computer Science", volume="3876",
-               pages="265–284", publisher="Springer"),
-    ),
-    Work(
-        "dwork2014", "article", ("Dwork, Cynthia", "Roth, Aaron"),
-        "The Algorithmic Foundations of Differential Privacy", 2014,
-        _journal("Foundations and Trends in Theoretical Computer Science", volume="9", number="3–4",
-                 pages="211–407"),
-    ),
-    Work(
-        "mcsherry2007", "inproceedings", ("McSherry, Frank", "Talwar, Kunal"),
-        "Mechanism Design via Differential Privacy", 2007,
-        _venue(_FOCS.format("48th"), pages="94–103"),
-    ),
-    Work(
-        "opendp", "misc", ("OpenDP Contributors",), "OpenDP Library", 0,
-        MappingProxyType({"note": "Open-source library for differential privacy"}),
-    ),
-    Work(
-        "dpaccounting", "misc", ("Google Differential Privacy Team",), "dp-accounting", 0,
-        MappingProxyType({"note": "Python package for privacy accounting"}),
-    ),
-    Work(
-        "sweetspot", "misc", ("Sweet Spot Contributors",), "Sweet Spot", 0,
-        MappingProxyType({"version": VERSION, "note": "How much one user may contribute to a private release"}),
-    ),
-)  # fmt: skip
-
-WORKS: Mapping[str, Work] = MappingProxyType({work.key: work for work in _ALL})
-"""Every work by its key."""
+WORKS = _works()
+"""Every work by its key, in the order of ``bibliography.toml``, which holds them."""
 
 
 def cited(text: str) -> tuple[str, ...]:

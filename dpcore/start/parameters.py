@@ -27,8 +27,7 @@ class StartParameters:
     users: Users = Users.IN_USE
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        if self.bound is not None:
-            problems.whole(1, MAX_SIZE, bound=self.bound)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            if self.bound is not None:
+                problems.whole(1, MAX_SIZE, bound=self.bound)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpcore.common import noise_error
-from dpcore.common.certificate import Certificate
-from dpcore.common.documents import choice_document, finite
+from dpcore.common.documents import choice_document, proof
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative
@@ -62,7 +61,7 @@ def total_choice_json(
         "users_affected": choice.users_affected,
         "within_5_percent": list(within),
         "ended": choice.ended,
-        **_proof(choice.certificate),
+        **proof(choice.certificate),
     }
     release = "count of rows" if parameters.summed is Summed.ROWS else "sum"
     question = {name: text for name, text in to_values(parameters).items() if name in _OF_SUM}
@@ -99,10 +98,6 @@ def signed_choice_json(
     return _document(
         dataset, "sum of totals of both signs", question, held.column, answer, SIGNED_ASSUMPTIONS
     )
-
-
-def _proof(certificate: Certificate) -> dict[str, Any]:
-    return {"proved_relative_gap": finite(certificate.relative_gap), "proof": certificate.argument}
 
 
 def _document(

@@ -55,21 +55,19 @@ class TotalProblem:
     whole: bool = False
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.amounts, Amounts):
-            problems.add("amounts must be Amounts")
-        if not isinstance(self.measure, Measure):
-            problems.add("measure must be a Measure")
-        noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
-        problems.raise_if_any()
-        if self.whole and self.amounts.largest > MAX_WHOLE:
-            problems.add(
-                f"whole bounds are told apart up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
-                remedy="Allow any bound, or use a larger unit",
-            )
-        if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
-            problems.add("epsilon is so small that the noise leaves float64")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.of_kind(Amounts, amounts=self.amounts)
+            problems.of_kind(Measure, measure=self.measure)
+            noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
+        with problems:
+            if self.whole and self.amounts.largest > MAX_WHOLE:
+                largest = wording.entered(self.amounts.largest)
+                problems.add(
+                    f"whole bounds are told apart up to 2⁵³ only, and a total is {largest}",
+                    remedy="Allow any bound, or use a larger unit",
+                )
+            if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
+                problems.add("epsilon is so small that the noise leaves float64")
 
     @cached_property
     def unit_noise(self) -> float:

@@ -86,16 +86,15 @@ class TotalParameters:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-            noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
-        if self.delta is not None:
-            problems.between(*DELTA_RANGE, delta=self.delta)
-        self._check_bounds(problems)
-        problems.between(0.0, 1.0, **{"your own quantile": self.own_share})
-        problems.whole(2, strategies.MAX_RUNS, **{"the number of runs": self.runs})
-        problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
-        problems.raise_if_any()
+        with Problems() as problems:
+            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
+                noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
+            if self.delta is not None:
+                problems.between(*DELTA_RANGE, delta=self.delta)
+            self._check_bounds(problems)
+            problems.between(0.0, 1.0, **{"your own quantile": self.own_share})
+            problems.whole(2, strategies.MAX_RUNS, **{"the number of runs": self.runs})
+            problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
 
     def _check_bounds(self, problems: Problems) -> None:
         if self.own_bound is not None:

@@ -65,11 +65,12 @@ def clipped_sum(
         InvalidInput: A figure is out of its range; all problems at once.
     """
     x = _finite(totals)
-    problems = Problems()
-    noise_error.check_noise(problems, mechanism, epsilon, delta)
-    if problems.finite(low=low, high=high) and low > high:
-        problems.add(f"low must not lie above high; got {wording.entered(low)} and {wording.entered(high)}")
-    problems.raise_if_any()
+    with Problems() as problems:
+        noise_error.check_noise(problems, mechanism, epsilon, delta)
+        if problems.finite(low=low, high=high) and low > high:
+            problems.add(
+                f"low must not lie above high; got {wording.entered(low)} and {wording.entered(high)}"
+            )
     sensitivity = max(abs(low), abs(high))
     bias = float(np.sum(np.clip(x, low, high) - x))
     scale = noise_error.unit_scale(mechanism, epsilon, delta) * sensitivity
@@ -87,7 +88,7 @@ def clipped_sum(
     )
 
 
-def symmetric_bound(
+def proposed_bound(
     totals: npt.ArrayLike,
     epsilon: float,
     mechanism: NoiseKind = NoiseKind.LAPLACE,
@@ -96,27 +97,12 @@ def symmetric_bound(
     """T for a range [-T, T] to start from: it minimises sum_i (|x_i| - T)_+ plus the mean noise.
 
     The rank rule of `dpcore.total` on |x_i|. What is cut at the two ends may cancel, so the error itself can
-    be smaller; this bound does not count on it. Arguments as `clipped_sum`.
+    be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`), because the
+    exact value equals one user's total. Arguments as `clipped_sum`.
     """
-    return nonnegative.optimal_bound(_of_sizes(totals, epsilon, mechanism, delta))
-
-
-def proposed_bound(
-    totals: npt.ArrayLike,
-    epsilon: float,
-    mechanism: NoiseKind = NoiseKind.LAPLACE,
-    delta: float | None = None,
-) -> float:
-    """`symmetric_bound` in few digits (`dpcore.total.short_bound`), because the exact value equals one user's total."""
-    problem = _of_sizes(totals, epsilon, mechanism, delta)
-    return nonnegative.short_bound(problem, nonnegative.optimal_bound(problem))
-
-
-def _of_sizes(
-    totals: npt.ArrayLike, epsilon: float, mechanism: NoiseKind, delta: float | None
-) -> nonnegative.TotalProblem:
     amounts = Amounts.from_totals(np.abs(_finite(totals)))
-    return nonnegative.TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
+    problem = nonnegative.TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
+    return nonnegative.short_bound(problem, nonnegative.optimal_bound(problem))
 
 
 def symmetric_errors(
@@ -140,9 +126,8 @@ def symmetric_errors(
         so the bias need not fall as T grows.
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
-    problems = Problems()
-    noise_error.check_noise(problems, mechanism, epsilon, delta)
-    problems.raise_if_any()
+    with Problems() as problems:
+        noise_error.check_noise(problems, mechanism, epsilon, delta)
     above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
     bias = np.abs(below.excess(t) - above.excess(t))
     scale = noise_error.unit_scale(mechanism, epsilon, delta) * t

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.total import nonnegative
 from dpcore.total.nonnegative import TotalProblem
@@ -85,18 +85,17 @@ class StrategyPoints:
 
 
 def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy]) -> FloatArray:
-    problems = Problems()
     e = np.asarray(epsilons, dtype=np.float64)
-    if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
-        problems.add("epsilons must be finite numbers above 0, in one dimension")
-    if not strategies:
-        problems.add("at least one strategy is needed")
-    for strategy in strategies:
-        if strategy.share is not None:
-            problems.between(0.0, 1.0, share=strategy.share)
-    if problem.amounts.total == 0.0:
-        problems.add("all totals are 0, so the relative error is not defined")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
+            problems.add("epsilons must be finite numbers above 0, in one dimension")
+        if not strategies:
+            problems.add("at least one strategy is needed")
+        for strategy in strategies:
+            if strategy.share is not None:
+                problems.between(0.0, 1.0, share=strategy.share)
+        if problem.amounts.total == 0.0:
+            problems.add("all totals are 0, so the relative error is not defined")
     return e
 
 
@@ -140,8 +139,8 @@ def simulate_strategies(
     strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
     runs: int = 1000,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> StrategyPoints:
     """Run the mechanism many times at each epsilon and measure the error; a simulation, not a release.
 
@@ -158,17 +157,16 @@ def simulate_strategies(
         InvalidInput: A figure is out of its range, or the sum is 0.
     """
     e = _checked(problem, epsilons, strategies)
-    problems = Problems()
-    problems.whole(2, MAX_RUNS, runs=runs)
-    problems.whole(0, 2**63 - 1, seed=seed)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(2, MAX_RUNS, runs=runs)
+        problems.whole(0, 2**63 - 1, seed=seed)
     each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
     bounds = _bounds(each, strategies)
     mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     cancelled = False
     for done, (s, k) in enumerate(np.ndindex(bounds.shape)):
-        if should_stop is not None and should_stop():
+        if should_stop():
             cancelled = True
             break
         scale = each[k].unit_noise * bounds[s, k]
@@ -176,8 +174,7 @@ def simulate_strategies(
         released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
         error = np.abs(released) / problem.amounts.total
         mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
-        if progress is not None:
-            progress((done + 1) / bounds.size)
+        progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
@@ -62,24 +62,22 @@ class Reading:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.positive(share=self.share) and self.share > 1.0:
-            problems.add(f"share must be at most 1; got {self.share!r}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if problems.positive(share=self.share) and self.share > 1.0:
+                problems.add(f"share must be at most 1; got {self.share!r}")
 
 
-def noise_scale(num_users: int, lipschitz: float, epsilon: float, delta: float = DELTA) -> float:
-    """σ.
+def noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
+    """σ at the paper's δ.
 
     Args:
         num_users: m.
         lipschitz: L of a user's loss.
         epsilon: ε.
-        delta: δ.
 
     Source: Bassily, Smith, Thakurta 2014, algorithm 1, line 1.
     """
-    logs = math.log(num_users / delta) * math.log(1.0 / delta)
+    logs = math.log(num_users / DELTA) * math.log(1.0 / DELTA)
     return math.sqrt(32.0 * logs) * lipschitz * num_users / epsilon
 
 
@@ -91,9 +89,8 @@ def train(
     runs: range,
     reading: Reading | None = None,
     *,
-    delta: float = DELTA,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Models of several runs with the logistic loss, weights divided by their sum as in the paper.
 
@@ -104,7 +101,6 @@ def train(
         seed: Of all runs.
         runs: Their numbers.
         reading: What the paper leaves open.
-        delta: δ.
         progress: Told the share of steps done.
         should_stop: Asked every thousand steps.
 
@@ -116,7 +112,7 @@ def train(
     total = float(rows.histogram.kept_rows(cell.bound))
     # No user outweighs the largest: a bound above it is that.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / total
-    sigma = noise_scale(m, lipschitz, epsilon, delta)
+    sigma = noise_scale(m, lipschitz, epsilon)
     radius = BOX * math.sqrt(d)
     if reading.step_size is StepSize.PRINTED:
         first_rate = radius / math.sqrt(m * m * lipschitz**2 + d * sigma**2)
@@ -130,13 +126,14 @@ def train(
     rng = np.random.default_rng([seed, 3, runs.start])
     theta = np.zeros((count, d))
     steps = m * m - 1
-    made = max(round(steps * reading.share), 1)
+    made = min(
+        max(round(steps * reading.share), 1), steps
+    )  # Of one user there is none: the model stays at 0.
     position = np.arange(longest)
     for step in range(steps - made + 1, steps + 1):
         if step % 1000 == 0:
-            if progress is not None:
-                progress((step - (steps - made)) / made)
-            if should_stop is not None and should_stop():
+            progress((step - (steps - made)) / made)
+            if should_stop():
                 return None
         users = rng.integers(0, m, count)
         sizes = rows.sizes[users]
@@ -206,8 +203,8 @@ def fill(
     runs: int,
     seed: int = 0,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     on_more: Callable[[PaperTable], None] | None = None,
 ) -> PaperTable:
     """All cells of one line of the paper's table 2; what is stopped keeps the cells that are done.
@@ -227,8 +224,7 @@ def fill(
     for at, cell in enumerate(tried):
 
         def report(share: float, before: int = at) -> None:
-            if progress is not None:
-                progress((before + share) / len(tried))
+            progress((before + share) / len(tried))
 
         theta = train(
             rows, cell, epsilon, seed, range(runs), reading, progress=report, should_stop=should_stop

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account
 from dpcore.training.mechanism import Mechanism
@@ -144,7 +144,7 @@ def train(
     runs: range,
     *,
     ranks: IntArray | None = None,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Models of several runs, all of the same mechanism at the same bound.
 
@@ -177,7 +177,7 @@ def train(
     theta = np.zeros((rows.num_features, len(runs)))
     kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return None
         chosen = _chosen_users(draws, rows.num_users, mechanism.sampled)
         theta = theta - mechanism.rate / divisor * (

@@ -17,7 +17,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.over_runs import Summary, summary
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
@@ -62,12 +62,11 @@ class Experiment:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(2, MAX_RUNS, runs=self.runs)
-        problems.whole(0, 2**31, seed=self.seed)
-        if not self.cells:
-            problems.add("there is no method to try")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(2, MAX_RUNS, runs=self.runs)
+            problems.whole(0, 2**31, seed=self.seed)
+            if not self.cells:
+                problems.add("there is no method to try")
 
     def empty(self) -> Table:
         """The table before the first run."""
@@ -104,8 +103,11 @@ class Table:
 
     def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> Summary:
         """Means and their errors, one entry per cell."""
-        values = self.scores[:, :, held, list(Over).index(over), list(Measure).index(measure)]
-        return summary(values)
+        return summary(self.of(measure, over, held))
+
+    def of(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> FloatArray:
+        """One score of every run, shape (cells, runs)."""
+        return np.asarray(self.scores[:, :, held, list(Over).index(over), list(Measure).index(measure)])
 
     def cells_of(self, method: Method) -> IntArray:
         """Positions of a method's cells, by bound."""
@@ -154,8 +156,8 @@ def bounds(max_size: int, most: int = 9) -> tuple[int, ...]:
 def fill(
     table: Table,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     on_more: Callable[[Table], None] | None = None,
 ) -> Table:
     """Make the runs that a table lacks.
@@ -185,8 +187,7 @@ def fill(
         for held, side in enumerate((experiment.train, experiment.test)):
             found[at, runs.start : runs.stop, held] = scores(side, experiment.mechanism.loss, theta)
         left -= len(runs)
-        if progress is not None:
-            progress(1.0 - left / whole)
+        progress(1.0 - left / whole)
         following = order[number + 1 : number + 2]
         ends = not following or experiment.cells[following[0][0]].method is not cell.method
         if on_more is not None and (ends or following[0][1].start > runs.start):
@@ -228,7 +229,7 @@ def _models(
     cell: Cell,
     runs: range,
     ranks: dict[range, IntArray],
-    should_stop: ShouldStop | None,
+    should_stop: ShouldStop,
 ) -> FloatArray | None:
     if cell.method is Method.OUTPUT:
         return output.perturb(
@@ -266,12 +267,12 @@ class Best:
     high: float
 
 
-def best(table: Table, method: Method, over: Over = Over.ROWS) -> Best | None:
+def best(table: Table, method: Method) -> Best | None:
     """The best bound of a method on the users held out; None where nothing of it is done."""
     cells = table.cells_of(method)
     if not cells.size:
         return None
-    means = table.summary(Measure.LOSS, over).mean[cells]
+    means = table.summary(Measure.LOSS, Over.ROWS).mean[cells]
     if not np.isfinite(means).any():
         return None
     here = int(np.nanargmin(means))
@@ -285,12 +286,12 @@ def best(table: Table, method: Method, over: Over = Over.ROWS) -> Best | None:
     return Best(int(cells[here]), of[low], of[high])
 
 
-def paired_difference(table: Table, one: int, other: int, over: Over = Over.ROWS) -> tuple[float, float]:
+def paired_difference(table: Table, one: int, other: int) -> tuple[float, float]:
     """Mean of loss(one) - loss(other) on the users held out and half of its 95 % interval, run by run.
 
     Runs of the same number share their noise, so this is far surer than the difference of two means.
     """
-    values = table.scores[:, :, Held.HELD_OUT, list(Over).index(over), list(Measure).index(Measure.LOSS)]
+    values = table.of(Measure.LOSS, Over.ROWS)
     found = summary(values[one] - values[other], axis=0)
     if found.runs < 2:
         return math.nan, math.nan

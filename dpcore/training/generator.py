@@ -8,6 +8,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
@@ -65,15 +66,14 @@ class TrainingGenerator:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(10, MAX_GENERATED_USERS, num_users=self.num_users)
-        problems.between(0.5, 5.0, exponent=self.exponent)
-        problems.whole(1, 10_000, max_rows=self.max_rows)
-        problems.whole(1, MAX_INFORMATIVE, informative=self.informative)
-        problems.between(0.0, 100.0, signal=self.signal)
-        problems.between(0.0, 10.0, user_effect=self.user_effect)
-        problems.whole(0, 2**31, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(10, MAX_GENERATED_USERS, num_users=self.num_users)
+            problems.between(0.5, 5.0, exponent=self.exponent)
+            problems.whole(1, 10_000, max_rows=self.max_rows)
+            problems.whole(1, MAX_INFORMATIVE, informative=self.informative)
+            problems.between(0.0, 100.0, signal=self.signal)
+            problems.between(0.0, 10.0, user_effect=self.user_effect)
+            problems.whole(0, 2**31, seed=self.seed)
 
     def generate(self) -> Generated:
         """The table, its public ranges, and θ*.
@@ -86,12 +86,10 @@ class TrainingGenerator:
         sizes = np.minimum(np.maximum(tail, 1.0), self.max_rows).astype(np.int64)
         rows = int(sizes.sum())
         if rows > MAX_GENERATED_ROWS:
-            problems = Problems()
-            problems.add(
+            raise refusal(
                 f"these users have {rows:,} rows; at most {MAX_GENERATED_ROWS:,} are generated",
                 remedy="Take fewer users, fewer rows of one user, or a larger exponent",
             )
-            problems.raise_if_any()
         users = rng.permutation(np.repeat(np.arange(self.num_users), sizes))
         features = np.column_stack((np.ones(rows), rng.uniform(-1.0, 1.0, (rows, self.informative))))
         scaling = Scaling((None, *((-1.0, 1.0),) * self.informative), float(np.sqrt(1 + self.informative)))

@@ -57,23 +57,21 @@ class Mechanism:
     sampled: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        if problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:
-            problems.add(f"delta must lie strictly between 0 and 1; got {self.delta!r}")
-        problems.whole(1, MAX_STEPS, steps=self.steps)
-        if problems.positive(step_size=self.step_size) and self.step_size >= 2.0:
-            problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
-        problems.between(1e-3, 1e6, radius=self.radius)
-        problems.between(1e-6, 1e6, clip=self.clip)
-        if problems.between(1e-3, 1.0, **{"the share of users in a step": self.sampled}) and (
-            self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
-        ):
-            problems.add(
-                "a share of the users in each step is accounted for users who come or go only",
-                remedy="Take all users in every step, or add or remove a user",
-            )
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.inside(0.0, 1.0, delta=self.delta)
+            problems.whole(1, MAX_STEPS, steps=self.steps)
+            if problems.positive(step_size=self.step_size) and self.step_size >= 2.0:
+                problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
+            problems.between(1e-3, 1e6, radius=self.radius)
+            problems.between(1e-6, 1e6, clip=self.clip)
+            if problems.between(1e-3, 1.0, **{"the share of users in a step": self.sampled}) and (
+                self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
+            ):
+                problems.add(
+                    "a share of the users in each step is accounted for users who come or go only",
+                    remedy="Take all users in every step, or add or remove a user",
+                )
 
     @property
     def rate(self) -> float:

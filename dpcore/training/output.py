@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.training import account, optimum
 from dpcore.training.descent import noise_of, total_weight
@@ -34,7 +34,7 @@ def perturb(
     seed: int,
     runs: range,
     *,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Models of several runs, smooth weights of h = ``cell.bound``; arguments as in `descent.train`.
 
@@ -54,7 +54,7 @@ def perturb(
     found = np.empty((rows.num_features, len(runs)))
     theta = None
     for at in range(len(runs)):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return None
         divisor = max(whole + noise.weight * weight_noise[at], cell.bound)
         # The sum of losses over N, plus Λ/2 |θ|²: `fit` divides by the true sum of weights instead.

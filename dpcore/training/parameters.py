@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours
+from dpcore.common.text_fields import built_from
 from dpcore.training import experiment
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
@@ -96,48 +96,30 @@ class TrainingParameters:
     data_seed: int = TrainingGenerator.seed
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        # One by one: what else is wrong is said even where the budget is.
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.finite(positive_above=self.positive_above)
-        if problems.between(1e-6, 1e9, bound=self.bound) and (
-            self.bounded_by is Method.CAP and (self.bound < 1.0 or self.bound % 1.0)
-        ):
-            problems.add(
-                f"a release under a cap draws a whole number of rows, at least 1; the bound is {self.bound:g}"
-            )
-        if self.bounded_by not in RELEASED:
-            problems.add(f"a release has smooth weights or a cap; got {self.bounded_by.value}")
-        problems.whole(2, experiment.MAX_RUNS, runs=self.runs)
-        problems.between(0.05, 0.9, held_out=self.held_out)
-        problems.whole(0, 2**31, seed=self.seed)
-        for made in (self._mechanism_at_one, lambda: self.generator):
-            try:
-                made()
-            except InvalidInput as refused:
-                problems.extend(refused.problems)
-        problems.raise_if_any()
-
-    def _mechanism_at_one(self) -> Mechanism:
-        return self._mechanism(1.0)
-
-    def _mechanism(self, epsilon: float) -> Mechanism:
-        return Mechanism(
-            epsilon,
-            self.delta,
-            self.neighbours,
-            self.loss,
-            self.steps,
-            self.step_size,
-            self.average,
-            self.radius,
-            sampled=self.sampled,
-        )
+        with Problems() as problems:
+            # One by one: what else is wrong is said even where the budget is.
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.finite(positive_above=self.positive_above)
+            if problems.between(1e-6, 1e9, bound=self.bound) and (
+                self.bounded_by is Method.CAP and (self.bound < 1.0 or self.bound % 1.0)
+            ):
+                problems.add(
+                    f"a release under a cap draws a whole number of rows, at least 1; the bound is {self.bound:g}"
+                )
+            if self.bounded_by not in RELEASED:
+                problems.add(f"a release has smooth weights or a cap; got {self.bounded_by.value}")
+            problems.whole(2, experiment.MAX_RUNS, runs=self.runs)
+            problems.between(0.05, 0.9, held_out=self.held_out)
+            problems.whole(0, 2**31, seed=self.seed)
+            with problems.collecting():
+                _ = built_from(Mechanism, self, epsilon=1.0)
+            with problems.collecting():
+                _ = self.generator
 
     @property
     def mechanism(self) -> Mechanism:
         """What is trained and how."""
-        return self._mechanism(self.epsilon)
+        return built_from(Mechanism, self)
 
     @property
     def released(self) -> Cell:
@@ -147,15 +129,7 @@ class TrainingParameters:
     @property
     def generator(self) -> TrainingGenerator:
         """What generates the data."""
-        return TrainingGenerator(
-            self.num_users,
-            self.exponent,
-            self.max_rows,
-            self.informative,
-            self.signal,
-            self.user_effect,
-            self.data_seed,
-        )
+        return built_from(TrainingGenerator, self, seed=self.data_seed)
 
     @property
     def methods(self) -> tuple[Method, ...]:

@@ -148,13 +148,13 @@ def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: C
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
     algorithm 1.
     """
-    bound, problems = cell.bound, Problems()
-    if cell.method not in RELEASED:
-        problems.add(f"a release has smooth weights or a cap; got {cell.method.value}")
-    problems.between(1e-6, 1e9, bound=bound)
-    if mechanism.sampled < 1.0:
-        problems.add("a release takes all users in every step")
-    problems.raise_if_any()
+    bound = cell.bound
+    with Problems() as problems:
+        if cell.method not in RELEASED:
+            problems.add(f"a release has smooth weights or a cap; got {cell.method.value}")
+        problems.between(1e-6, 1e9, bound=bound)
+        if mechanism.sampled < 1.0:
+            problems.add("a release takes all users in every step")
     one = _squared_sensitivity(mechanism)
     grid = _weight_grid(mechanism, bound, rows.num_users)
     noise = discrete_gaussian_steps(

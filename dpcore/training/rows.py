@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.design_matrix import Design, FeatureKind
@@ -36,18 +36,17 @@ class Scaling:
     norm: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        for at, pair in enumerate(self.ranges, 1):
-            if pair is None:
-                continue
-            if problems.finite(**{f"an end of the range of feature {at}": pair[0]}) and problems.finite(
-                **{f"an end of the range of feature {at}": pair[1]}
-            ):
-                low, high = pair
-                if not (low < high and math.isfinite(high - low)):
-                    problems.add(f"the range of feature {at} must go from a lower to a higher number")
-        problems.positive(norm=self.norm)
-        problems.raise_if_any()
+        with Problems() as problems:
+            for at, pair in enumerate(self.ranges, 1):
+                if pair is None:
+                    continue
+                if problems.finite(**{f"an end of the range of feature {at}": pair[0]}) and problems.finite(
+                    **{f"an end of the range of feature {at}": pair[1]}
+                ):
+                    low, high = pair
+                    if not (low < high and math.isfinite(high - low)):
+                        problems.add(f"the range of feature {at} must go from a lower to a higher number")
+            problems.positive(norm=self.norm)
 
     def apply(self, features: FloatArray) -> FloatArray:
         """Features of norm at most 1 (within rounding of float64), shape of ``features``.
@@ -178,9 +177,7 @@ def prepare(table: LabelledRows, scaling: Scaling, positive_above: float) -> Cla
     Raises:
         InvalidInput: Ranges do not fit, or the threshold is not finite.
     """
-    problems = Problems()
-    problems.finite(positive_above=positive_above)
-    problems.raise_if_any()
+    require.finite(positive_above=positive_above)
     order = np.argsort(table.user_codes, kind="stable")
     users = np.unique(table.user_codes[order], return_inverse=True)[1].astype(np.int64)
     signs = np.where(table.labels[order] > positive_above, 1.0, -1.0)
@@ -198,12 +195,10 @@ def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierR
     Raises:
         InvalidInput: ``share`` out of range, or fewer than two users.
     """
-    problems = Problems()
-    if problems.finite(share=share) and not 0.0 < share < 1.0:
-        problems.add(f"the share of users that is held out must lie strictly between 0 and 1; got {share!r}")
-    if rows.num_users < 2:
-        problems.add("one user cannot be split into users to train on and users held out")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.inside(0.0, 1.0, **{"the share of users that is held out": share})
+        if rows.num_users < 2:
+            problems.add("one user cannot be split into users to train on and users held out")
     held = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
     order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
     return rows.of_users(np.sort(order[held:])), rows.of_users(np.sort(order[:held]))

@@ -51,12 +51,11 @@ class Cell:
     bound: float
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.method is Method.CAP:
-            problems.whole(1, 10**12, cap=self.bound)
-        else:
-            problems.positive(bound=self.bound)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.method is Method.CAP:
+                problems.whole(1, 10**12, cap=self.bound)
+            else:
+                problems.positive(bound=self.bound)
         object.__setattr__(self, "bound", float(self.bound))
 
 

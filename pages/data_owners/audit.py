@@ -84,15 +84,8 @@ def _figure(found: Audit, columns: dict[str, FloatArray]) -> go.Figure:
         ("With the record", "with_the_record", charts.SMOOTH["color"]),
         ("With another in its place", "with_another", charts.CAP["color"]),
     ):
-        fig.add_trace(
-            go.Bar(
-                x=middle,
-                y=columns[column],
-                name=name,
-                marker={"color": color, "opacity": 0.6},
-                hovertemplate=f"{name}<br>%{{x:.4f}}: %{{y}} runs<extra></extra>",
-            )
-        )
+        hover = f"{name}<br>%{{x:.4f}}: %{{y}} runs"
+        charts.add_bars(fig, name, middle, columns[column], color, hover, opacity=0.6)
     fig.update_layout(barmode="overlay", bargap=0)
     fig.add_vline(x=found.result.threshold, line={"color": charts.NEUTRAL, "dash": "dash", "width": 1.5})
     return fig

@@ -137,10 +137,7 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
             wording.number(view.epsilon_joint),
             f"({wording.number(view.epsilon_full)} with full privacy)",
         ),
-        KeyNumber(
-            "Owners needed, full privacy",
-            "none suffice" if full is None else wording.number(full),
-        ),
+        KeyNumber("Owners needed, full privacy", "none suffice" if full is None else wording.number(full)),
     )
 
 
@@ -182,53 +179,42 @@ def _records_words(view: OwnersView) -> str:
     return f"{wording.counted(max(least, 1), 'record')} each"
 
 
-def _facts(view: OwnersView) -> tuple[tuple[str, str], ...]:
+def _facts(view: OwnersView) -> dict[str, str]:
     of = view.of
-    facts = [
-        (
-            "What full privacy would cost",
+    facts = {
+        "What full privacy would cost": (
             "there is no personal part that joint privacy could keep from noise, so both are the same. Give it "
             "parameters and a diameter under *More settings* to see what joint privacy buys."
             if view.parameters.personal == 0
             else f"its bound is {wording.number(view.full)}, {wording.change(view.full, view.joint)} compared with "
-            "joint privacy.",
+            "joint privacy."
         ),
-        (
-            "Half or double the owners",
+        "Half or double the owners": (
             ", ".join(
                 f"{wording.number(owners)}: {wording.number(_joint_of(view, owners))}"
                 for owners in (max(math.floor(float(of.owners) / 2), 1), 2 * float(of.owners))
             )
-            + f" (bound of joint privacy; {wording.number(view.joint)} now).",
+            + f" (bound of joint privacy; {wording.number(view.joint)} now)."
         ),
-    ]
+    }
     if view.parameters.whole_owner:
-        facts.append(
-            (
-                "More records",
-                "where a whole owner is protected, noise grows as its records do, and more records per owner speak "
-                "for working alone.",
-            )
+        facts["More records"] = (
+            "where a whole owner is protected, noise grows as its records do, and more records per owner speak "
+            "for working alone."
         )
     if view.smaller is not None:
         limit, count = view.smaller
-        facts.append(
-            (
-                "Who gains by joining",
-                f"{wording.counted(count, 'owner')} of {wording.number(float(of.owners))} "
-                f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records: alone they "
-                "would have a larger bound. The joint bound holds for the average owner, not for each.",
-            )
+        facts["Who gains by joining"] = (
+            f"{wording.counted(count, 'owner')} of {wording.number(float(of.owners))} "
+            f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records: alone they "
+            "would have a larger bound. The joint bound holds for the average owner, not for each."
         )
     if view.own_bound is not None and view.parameters.own_cap is not None and view.cap is not None:
-        facts.append(
-            (
-                f"Your cap, {wording.counted(view.parameters.own_cap, 'record')}",
-                f"bound {wording.number(view.own_bound)}, {wording.change(view.own_bound, view.cap.bound)} "
-                "compared with the best cap.",
-            )
+        facts[f"Your cap, {wording.counted(view.parameters.own_cap, 'record')}"] = (
+            f"bound {wording.number(view.own_bound)}, {wording.change(view.own_bound, view.cap.bound)} "
+            "compared with the best cap."
         )
-    return tuple(facts)
+    return facts
 
 
 def _joint_of(view: OwnersView, owners: float) -> float:

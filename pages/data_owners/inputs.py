@@ -17,17 +17,13 @@ def read(places: layout.Places) -> OwnersParameters | None:
     state, key = st.session_state, QUESTION.key
     entered = state[key("source")] is OwnersSource.ENTERED
     user = state[key("unit")] is Unit.USER
-    if not user and state[key("records_per_user")] is None:
-        state[key("records_per_user")] = QUESTION.first(
-            "records_per_user"
-        )  # A link of another unit has none.
-    for name in ("owners", "records"):  # Likewise, where the data say them.
-        if not entered and state[key(name)] is None:
-            state[key(name)] = QUESTION.first(name)
+    # What the unit does not need, or the data say, a link has left empty.
+    fields.refill(
+        QUESTION, *(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))
+    )
     with places.line:
         if entered:
-            fields.draw(QUESTION, "owners")
-            fields.draw(QUESTION, "records")
+            fields.draw_all(QUESTION, "owners", "records")
         fields.draw(QUESTION, "shared")
     with places.more("owners_more"):
         fields.draw(QUESTION, "source")
@@ -38,19 +34,10 @@ def read(places: layout.Places) -> OwnersParameters | None:
             fields.draw(QUESTION, "delta")
             if not entered:
                 fields.draw(QUESTION, "own_cap")
-        with fields.row():
-            for name in ("personal", "personal_diameter", "shared_diameter"):
-                fields.draw(QUESTION, name)
-        with fields.row():
-            for name in ("lipschitz", "alone_constant", "sampling_constant", "privacy_constant"):
-                fields.draw(QUESTION, name)
-        with fields.row():
-            fields.draw(QUESTION, "x_axis")
-            fields.draw(QUESTION, "y_axis")
-    unused = [
-        *(() if user else ("records_per_user",)),
-        *(() if entered else ("owners", "records")),
-    ]
+        fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
+        fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
+        fields.draw_row(QUESTION, "x_axis", "y_axis")
+    unused = [*(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))]
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
         found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
@@ -70,23 +57,11 @@ def training(given_owners: bool) -> bool:
         given_owners: Whether the records have owners, so that their number is no choice.
     """
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
-    for column, name in zip(columns[:2], ("train_owners", "train_epsilons"), strict=True):
-        declared = QUESTION.field(name)
-        column.text_input(
-            declared.label,
-            key=QUESTION.key(name),
-            persist_state="session",
-            max_chars=60,
-            help=declared.help,
-            disabled=given_owners and name == "train_owners",
-        )
-    for column, name in zip(columns[2:4], ("train_runs", "train_seed"), strict=True):
+    with columns[0]:
+        fields.draw(QUESTION, "train_owners", disabled=given_owners)
+    for column, name in zip(columns[1:4], ("train_epsilons", "train_runs", "train_seed"), strict=True):
         with column:
             fields.draw(QUESTION, name)
     return columns[4].button(
-        "Train",
-        type=fields.main_button(),
-        icon=":material/play_arrow:",
-        key="owners_train",
-        width="stretch",
+        "Train", type=fields.main_button(), icon=":material/play_arrow:", key="owners_train", width="stretch"
     )

@@ -3,11 +3,9 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.data_owners.parameters import OwnersParameters
 from pages.data_owners import audit, cached, card, figures, inputs, tabs, training, upload
-from pages.data_owners.answer import OwnersView
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, fields, keys, layout, lazy_tabs, session
+from pages.shared import answer_tabs, fields, keys, layout, session
 from pages.shared import figures as shared_figures
 
 data = session.dataset()
@@ -26,27 +24,16 @@ def body(places: layout.Places) -> None:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = card.card(view, data)
     with places.figure:
         shared_figures.show_picture(figures.map_picture(view))
-    with places.answer:
-        cards.answer(answer, key="owners_card")
-    with places.below:
-        show_tabs(view, parameters, answer)
-
-
-def show_tabs(view: OwnersView, parameters: OwnersParameters, answer: cards.AnswerCard) -> None:
-    """What stands behind the answer, and the other figures."""
     of = {
-        layout.BEHIND: lambda: cards.behind(answer),
         "Accuracy": lambda: training.show(parameters),
         "Why not the paper's algorithm?": audit.show,
         "Bounds": lambda: tabs.show_bounds(view),
         "Unequal owners": lambda: tabs.show_unequal(view, data),
-        layout.DOWNLOADS: lambda: tabs.show_files(view, data),
-        layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
     }
-    lazy_tabs.draw(of, QUESTION.key("tabs"))
+    answer = card.card(view, data)
+    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(view, data), key="owners_card")
 
 
 layout.show(QUESTION, body)

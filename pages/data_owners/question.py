@@ -9,7 +9,7 @@ from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
 from dpcore.dataset import Dataset
 from pages.shared import table_upload
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Field, From, Question, public
 
 AXES = {
     Axis.OWNERS: "Owners, n",
@@ -37,121 +37,94 @@ QUESTION = Question(
     fields={
         # Whoever reads owners off private data and enters them has read them off the data.
         "owners": Field(
-            label="Owners, n",
-            help="Owners who would train together.",
-            sentence="The number of owners",
-            width=92,
+            "Owners, n", "Owners who would train together.", sentence="The number of owners", width=92
         ),
         "records": Field(
-            label="Records, m",
-            help="Records of every owner, all alike. *More settings* reads unequal owners from your data.",
+            "Records, m",
+            "Records of every owner, all alike. *More settings* reads unequal owners from your data.",
             sentence="The number of records per owner",
             asked="Records per owner, m",
             width=100,
         ),
-        "shared": Field(
-            From.PUBLIC,
-            label="Shared, ℓ",
-            help="Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10.",
+        "shared": public(
+            "Shared, ℓ",
+            "Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10.",
             sentence="The number of shared parameters",
             asked="Shared parameters, ℓ",
             width=96,
         ),
-        "personal": Field(
-            From.PUBLIC,
-            label="Personal, k",
-            help="Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise.",
+        "personal": public(
+            "Personal, k",
+            "Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise.",
             sentence="The number of personal parameters",
             asked="Personal parameters per owner, k",
             width=110,
         ),
-        "source": Field(
-            From.PUBLIC,
-            label="Owners",
-            help="As entered, all alike; or those of the data in use, where each *user* is an owner.",
+        "source": public(
+            "Owners",
+            "As entered, all alike; or those of the data in use, where each *user* is an owner.",
             asked="Whose owners",
             names={OwnersSource.ENTERED: "As entered", OwnersSource.DATA: "Of the data in use"},
         ),
-        "unit": Field(
-            From.PUBLIC,
-            label="What is protected as one",
-            help="One record; all records of one of an owner's users; or everything that an owner has.",
+        "unit": public(
+            "What is protected as one",
+            "One record; all records of one of an owner's users; or everything that an owner has.",
             asked="Unit of protection",
             names={Unit.RECORD: "One record", Unit.USER: "A user", Unit.OWNER: "A whole owner"},
         ),
         "records_per_user": Field(
-            label="Records per user, m/r",
-            help="Every owner has r users with m/r records each.",
+            "Records per user, m/r",
+            "Every owner has r users with m/r records each.",
             sentence="The number of records per user",
             first=5.0,
             whole=True,
             width=150,
         ),
-        "delta": Field(
-            From.PUBLIC,
-            label="δ",
-            help="The theorem asks for δ below 1/n, and well below.",
-            width=110,
-        ),
-        "personal_diameter": Field(
-            From.PUBLIC,
-            label="Diameter D_X",
-            help="How far apart two personal parts can lie; 0 for no personal part.",
+        "delta": public("δ", "The theorem asks for δ below 1/n, and well below.", width=110),
+        "personal_diameter": public(
+            "Diameter D_X",
+            "How far apart two personal parts can lie; 0 for no personal part.",
             sentence="The personal diameter D_X",
             asked="Diameter of the personal part, D_X",
             width=120,
         ),
-        "shared_diameter": Field(
-            From.PUBLIC,
-            label="Diameter D_U",
-            help="How far apart two shared parts can lie.",
+        "shared_diameter": public(
+            "Diameter D_U",
+            "How far apart two shared parts can lie.",
             sentence="The shared diameter D_U",
             asked="Diameter of the shared part, D_U",
             width=120,
         ),
-        "lipschitz": Field(
-            From.PUBLIC,
-            label="Lipschitz L",
-            help="It scales every bound alike and moves no crossing.",
+        "lipschitz": public(
+            "Lipschitz L",
+            "It scales every bound alike and moves no crossing.",
             sentence="The Lipschitz constant L",
             width=150,
         ),
-        "alone_constant": Field(
-            From.PUBLIC,
-            label="Constant, alone",
-            help=CONSTANT,
+        "alone_constant": public(
+            "Constant, alone",
+            CONSTANT,
             sentence="The constant alone",
             asked="Constant of the bound alone",
             width=130,
         ),
-        "sampling_constant": Field(
-            From.PUBLIC,
-            label="Constant of 1/√(mn)",
-            help=CONSTANT,
-            sentence="The constant of 1/√(mn)",
-            width=150,
+        "sampling_constant": public(
+            "Constant of 1/√(mn)", CONSTANT, sentence="The constant of 1/√(mn)", width=150
         ),
-        "privacy_constant": Field(
-            From.PUBLIC,
-            label="Constant of 1/ε",
-            help=CONSTANT,
-            sentence="The constant of 1/ε",
-            width=130,
-        ),
+        "privacy_constant": public("Constant of 1/ε", CONSTANT, sentence="The constant of 1/ε", width=130),
         "own_cap": Field(
+            "Your own cap",
+            "Records per owner that you keep today, to compare with the best cap.",
             renewed=True,
-            label="Your own cap",
-            help="Records per owner that you keep today, to compare with the best cap.",
             asked="Your own cap per owner",
             placeholder="optional",
             width=130,
         ),
-        "x_axis": Field(From.PUBLIC, label="Map, across", names=AXES, as_list=True, width=210),
-        "y_axis": Field(From.PUBLIC, label="Map, upwards", names=AXES, as_list=True, width=210),
-        "train_on": Field(
-            From.PUBLIC,
-            label="Records",
-            help="1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two "
+        "x_axis": public("Map, across", names=AXES, as_list=True, width=210),
+        "y_axis": public("Map, upwards", names=AXES, as_list=True, width=210),
+        "train_on": public(
+            "Records",
+            "1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two "
             "populations of owners; or a table of your own, whose users are the owners.",
             names={
                 Records.DIGITS: "Digits",
@@ -159,29 +132,23 @@ QUESTION = Question(
                 Records.UPLOAD: "Upload a table",
             },
         ),
-        "train_owners": Field(
-            From.PUBLIC,
-            label="Owners",
-            help="One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records.",
+        "train_owners": public(
+            "Owners",
+            "One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records.",
             asked="Owners trained with",
+            longest=60,
         ),
-        "train_epsilons": Field(
-            From.PUBLIC,
-            label="Privacy budgets ε",
-            help="One to six numbers, separated by commas.",
+        "train_epsilons": public(
+            "Privacy budgets ε",
+            "One to six numbers, separated by commas.",
             asked="Budgets ε trained with",
+            longest=60,
         ),
-        "train_runs": Field(
-            From.PUBLIC,
-            label="Runs",
-            help="1 to 5, each with other splits, owners and noise.",
-            sentence="The number of runs",
+        "train_runs": public(
+            "Runs", "1 to 5, each with other splits, owners and noise.", sentence="The number of runs"
         ),
-        "train_seed": Field(
-            From.PUBLIC,
-            label="Seed",
-            help="The same seed gives the same figure.",
-            sentence="The seed of the training",
+        "train_seed": public(
+            "Seed", "The same seed gives the same figure.", sentence="The seed of the training"
         ),
     },
     also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "audit_job") | From.DATA.each("training_job"),

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dpcore.dataset import Dataset
 from pages.data_owners import answer, figures, methods, report, trained
 from pages.data_owners.answer import OwnersView
-from pages.shared import cards, file_button, session, take_away
+from pages.shared import cards, missing, tables, take_away
 from pages.shared import figures as shared_figures
 
 
 def show_bounds(view: OwnersView) -> None:
     """Every setting's bound, at both levels, beside what is printed."""
     shared_figures.show_picture(figures.bound_picture(view))
-    st.dataframe(
-        pd.DataFrame(answer.bound_rows(view)),
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4g")
-            for name in ("One record", "The unit protected", "As printed")
-        },
-        alt="Each setting's bound for one record and for the unit that is protected, beside the printed one",
+    tables.show(
+        answer.bound_rows(view),
+        "Each setting's bound for one record and for the unit that is protected, beside the printed one",
+        formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
     st.caption(
         "*As printed* stands only where the print is corrected. Constants are those entered; a map of orders, no "
@@ -43,7 +38,7 @@ def show_unequal(view: OwnersView, data: Dataset) -> None:
             "a file, choose the column that names the owner as its user column.",
             icon=":material/info:",
         )
-        st.page_link(session.page_file("Your data"), label="Bring owners", icon=":material/upload:")
+        missing.bring("Bring owners")
         return
     shared_figures.show_picture(figures.cap_picture(view, answer.cap_curve(data, view), data))
     if view.cap is None:
@@ -58,8 +53,14 @@ def show_files(view: OwnersView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source, found = take_away.source(), trained.finished()
     disclosure = view.disclosure if found is None or not found.is_private else found.disclosure
+    holds = "**Choice** holds the question, every bound and every crossing. Label: "
     take_away.draw(
-        "owners", disclosure, lambda: report.owners_report(view, data, source, found), methods.methods(view)
+        "owners",
+        disclosure,
+        lambda: report.owners_report(view, data, source, found),
+        methods.methods(view),
+        f"{holds}*{view.disclosure.label}*.",
+        of_parts=view.disclosure,
     )
     if found is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")
@@ -67,9 +68,3 @@ def show_files(view: OwnersView, data: Dataset) -> None:
         st.caption(
             f"The report holds the accuracies of the last training, too. Their label: *{found.disclosure.label}*."
         )
-    st.markdown(
-        f"**Choice** holds the question, every bound and every crossing. Label: *{view.disclosure.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)", "owners_choice.json", view.disclosure, lambda: report.choice_json(view, data)
-    )

@@ -52,20 +52,19 @@ class Trained:
             else f" It was stopped after {wording.percent(self.found.done)} of the fits."
         )
         unit = training.unit_words(study)
-        facts = []
+        facts: dict[str, str] = {}
         for sentence in training.directions(self.found, self.paper):
             name, _, rest = sentence.removeprefix("**").partition("**")
-            facts.append((name.rstrip(":"), rest.strip()))
+            facts[name.rstrip(":")] = rest.strip()
         return AnswerCard(
             headline=f"Trained on {self.found.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit[:1].upper()}{unit[1:]} is protected, at δ = {wording.entered(study.delta)}.{ended} "
             f"{training.settings_words(self.found, self.paper)} The script computes the bounds; it does not train.",
             figures=(),
-            facts=tuple(facts),
+            facts=facts,
             assumptions=(
                 "Neighbouring data sets of the training differ by one unit of protection, added or removed",
             ),
-            proofs=(),
             disclosure=self.disclosure,
         )
 

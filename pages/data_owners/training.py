@@ -74,11 +74,7 @@ def columns_of(found: StudyResult) -> dict[str, FloatArray]:
     columns: dict[str, FloatArray] = {"owners": np.array(found.study.owners, dtype=np.float64)}
     for _, column, form, e in lines_of(found):
         low, high = found.spread(form)
-        columns |= {
-            column: found.mean(form)[e],
-            f"{column}_smallest": low[e],
-            f"{column}_largest": high[e],
-        }
+        columns |= {column: found.mean(form)[e], f"{column}_smallest": low[e], f"{column}_largest": high[e]}
     return columns
 
 
@@ -162,11 +158,7 @@ def directions(found: StudyResult, paper: bool = True) -> list[str]:
     said = []
     for other, name, printed in (
         (Form.FULL, "full privacy", "The paper's table 1 has it above for every n of MNIST."),
-        (
-            Form.ALONE,
-            "working alone",
-            "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on.",
-        ),
+        (Form.ALONE, "working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
     ):
         sign = found.compared(Form.JOINT, other)
         cells = int(np.sum(np.isfinite(sign)))

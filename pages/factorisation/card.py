@@ -59,13 +59,12 @@ def _before(view: FactorisationView) -> AnswerCard:
                 help="Standard deviation of the noise on the number of ratings of each item.",
             ),
         ),
-        facts=(
-            ("Budget that is used", f"{used}. What a user with few ratings does not use is lost."),
-            ("Noise over signal", "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
-             "the overall mean."),
-        ),
+        facts={
+            "Budget that is used": f"{used}. What a user with few ratings does not use is lost.",
+            "Noise over signal": "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
+            "the overall mean.",
+        },
         assumptions=ASSUMPTIONS,
-        proofs=(),
         disclosure=view.table.disclosure,
     )  # fmt: skip
 
@@ -98,7 +97,6 @@ def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answ
         ),
         facts=_facts(result, at),
         assumptions=ASSUMPTIONS,
-        proofs=(),
         disclosure=view.table.disclosure,
     )
 
@@ -167,7 +165,7 @@ def _lower(name: str) -> str:
     return name if name.startswith("DP") else name[0].lower() + name[1:]
 
 
-def _facts(result: StudyResult, at: int) -> tuple[tuple[str, str], ...]:
+def _facts(result: StudyResult, at: int) -> dict[str, str]:
     plain = "; ".join(
         f"{_lower(kind.value)} {float(result.mean(kind)[0][at, 0]):.4f}"
         for kind in (Kind.GLOBAL_MEAN, Kind.ITEM_MEAN, Kind.NO_PRIVACY)
@@ -177,21 +175,19 @@ def _facts(result: StudyResult, at: int) -> tuple[tuple[str, str], ...]:
     at_which = (
         "at ε = " + ", ".join(wording.entered(epsilon) for epsilon in worth) if worth else "at no trained ε"
     )
-    return (
-        ("Without privacy", f"{plain}."),
-        ("A factorisation beats DP item means", f"{at_which}, of {_listed(result)}."),
-        ("Good enough", _within(result, at)),
-        (
-            "Tail sampling against uniform",
+    return {
+        "Without privacy": f"{plain}.",
+        "A factorisation beats DP item means": f"{at_which}, of {_listed(result)}.",
+        "Good enough": _within(result, at),
+        "Tail sampling against uniform": (
             f"rarest fifth {_change(tail_mean[0], tail_half[0])}, most popular "
-            f"{_change(tail_mean[-1], tail_half[-1])}.",
+            f"{_change(tail_mean[-1], tail_half[-1])}."
         ),
-        (
-            "Seeds",
+        "Seeds": (
             f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
-            f"share. Intervals are Student's, at 95{wording.PERCENT}, and differences are paired by seed.",
+            f"share. Intervals are Student's, at 95{wording.PERCENT}, and differences are paired by seed."
         ),
-    )
+    }
 
 
 def _is_worth_it(result: StudyResult, at: int) -> bool:

@@ -74,15 +74,8 @@ def shares_picture(view: FactorisationView) -> Picture:
 
 def _shares_figure(view: FactorisationView) -> go.Figure:
     labels = bucket_labels(view.table.spreads)
-    across: dict[str, object] = {
-        "title": {"text": "Fifths of the items, by ratings"},
-        "type": "category",
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
-    fig = charts.figure(
-        across, charts.linear_axis("Share of the budget", (0.0, 1.0), percent=True), charts.MAIN_HEIGHT
-    )
+    upwards = charts.linear_axis("Share of the budget", (0.0, 1.0), percent=True)
+    fig = charts.figure(_fifths(), upwards, charts.MAIN_HEIGHT)
     weight = view.share(Scheme.UNIFORM).weight
     # Of uniform sampling, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
     per_weight = view.share(Scheme.UNIFORM).noise * view.parameters.epsilon / np.maximum(weight, 1e-3)
@@ -104,16 +97,8 @@ def _shares_figure(view: FactorisationView) -> go.Figure:
     for found in view.shares:
         line, symbol = OF_SCHEME[found.scheme]
         name = SCHEME_NAMES[found.scheme]
-        fig.add_trace(
-            go.Bar(
-                x=labels,
-                y=found.shares.tolist(),
-                name=name,
-                legendgroup=name,
-                marker={"color": line["color"], "opacity": 0.8},
-                hovertemplate=f"{name}<br>%{{x}} ratings: %{{y:.1%}} of the budget<extra></extra>",
-            )
-        )
+        hover = f"{name}<br>%{{x}} ratings: %{{y:.1%}} of the budget"
+        charts.add_bars(fig, name, labels, found.shares.tolist(), line, hover, opacity=0.8, legendgroup=name)
         charts.add_curve(
             fig,
             name,
@@ -126,9 +111,7 @@ def _shares_figure(view: FactorisationView) -> go.Figure:
             showlegend=False,
             yaxis="y2",
         )
-    dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y2", y0=1, y1=1, line=dashes)
-    charts.legend_line(fig, "Noise = signal", dashes, group="equal")
+    charts.line_across(fig, 1, "Noise = signal", yref="y2")
     return fig
 
 
@@ -177,10 +160,8 @@ def _error_figure(result: StudyResult) -> go.Figure:
     reached = result.rmse[..., 0][np.isfinite(result.rmse[..., 0])]
     low, high = (float(reached.min()), float(reached.max())) if reached.size else (0.0, 1.0)
     room = max(0.06 * (high - low), 1e-3)
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", limits),
-        charts.linear_axis("Test error (RMSE)", (low - room, high + room)),
-        charts.MAIN_HEIGHT,
+    fig = charts.log_linear(
+        "Privacy budget ε", limits, "Test error (RMSE)", (low - room, high + room), charts.MAIN_HEIGHT
     )
     ticks = [wording.entered(float(epsilon)) for epsilon in epsilons]
     fig.update_xaxes(tickmode="array", tickvals=epsilons, ticktext=ticks, minor={"ticks": ""})
@@ -189,32 +170,13 @@ def _error_figure(result: StudyResult) -> go.Figure:
         line, symbol = LOOKS[kind]
         if not np.isfinite(mean[:, 0]).any():
             continue
-        hover = f"{kind.value}<br>RMSE %{{y:.4f}}<extra></extra>"
+        hover = f"{kind.value}<br>RMSE %{{y:.4f}}"
         if not kind.is_private:
             level = float(mean[0, 0])
-            fig.add_trace(
-                go.Scatter(
-                    x=list(limits),
-                    y=[level, level],
-                    name=kind.value,
-                    mode="lines",
-                    line=line,
-                    hovertemplate=hover,
-                )
-            )
+            charts.add_curve(fig, kind.value, list(limits), [level, level], line, hover)
             continue
-        fig.add_trace(
-            go.Scatter(
-                x=epsilons,
-                y=mean[:, 0],
-                name=kind.value,
-                mode="lines+markers",
-                line=line,
-                marker={"size": 8, "symbol": symbol},
-                error_y=charts.whiskers(np.nan_to_num(half[:, 0])),
-                hovertemplate=hover,
-            )
-        )
+        spread = charts.whiskers(np.nan_to_num(half[:, 0]))
+        charts.add_curve(fig, kind.value, epsilons, mean[:, 0], line, hover, symbol=symbol, error_y=spread)
     return fig
 
 
@@ -265,25 +227,16 @@ def _bucket_figure(
     low, high = (min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)) if ends.size else (-1.0, 1.0)
     room = max(0.08 * (high - low), 1e-4)
     better = "above 0 is better" if what == "recall" else "below 0 is better"
-    fig = charts.figure(
-        _fifths(epsilon),
-        charts.linear_axis(f"Difference of {what} to uniform ({better})", (low - room, high + room)),
-        charts.MAIN_HEIGHT,
-    )
+    across = _fifths(f" (ε = {wording.entered(epsilon)})")
+    upwards = charts.linear_axis(f"Difference of {what} to uniform ({better})", (low - room, high + room))
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.update_layout(barmode="group")
     for kind, (mean, half) in series.items():
         line, _ = LOOKS[kind]
-        fig.add_trace(
-            go.Bar(
-                x=labels,
-                y=mean,
-                name=kind.value,
-                marker={"color": line["color"], "opacity": 0.8},
-                error_y=charts.whiskers(np.nan_to_num(half), color=charts.NEUTRAL),
-                customdata=half,
-                hovertemplate=f"{kind.value}<br>%{{x}}: %{{y:+.4f}} ± %{{customdata:.4f}}<extra></extra>",
-            )
-        )
+        spread = charts.whiskers(np.nan_to_num(half), color=charts.NEUTRAL)
+        hover = f"{kind.value}<br>%{{x}}: %{{y:+.4f}} ± %{{customdata:.4f}}"
+        more = {"opacity": 0.8, "error_y": spread, "customdata": half}
+        charts.add_bars(fig, kind.value, labels, mean, line, hover, **more)
     return fig
 
 
@@ -334,11 +287,9 @@ def _overlap_figure(
     shared: dict[Kind, FloatArray], spreads: Sequence[tuple[int, int]], epsilon: float, chance: float
 ) -> go.Figure:
     most = max(chance, *(float(values.max()) for values in shared.values()))
-    fig = charts.figure(
-        _fifths(epsilon),
-        charts.linear_axis(f"Of the {OVERLAP} nearest, in common", (0.0, 1.15 * most), percent=True),
-        320,
-    )
+    across = _fifths(f" (ε = {wording.entered(epsilon)})")
+    upwards = charts.linear_axis(f"Of the {OVERLAP} nearest, in common", (0.0, 1.15 * most), percent=True)
+    fig = charts.figure(across, upwards, 320)
     if most < 0.05:
         fig.update_yaxes(tickformat=".1%")
     for model, values in shared.items():
@@ -347,16 +298,14 @@ def _overlap_figure(
         charts.add_curve(
             fig, name, bucket_labels(spreads), values, line, f"{name}<br>%{{x}}: %{{y:.1%}}", symbol=symbol
         )
-    dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=chance, y1=chance, line=dashes)
-    charts.legend_line(fig, "Chance", dashes, group="chance")
+    charts.line_across(fig, chance, "Chance")
     return fig
 
 
-def _fifths(epsilon: float) -> dict[str, object]:
-    """The axis of buckets."""
+def _fifths(at: str = "") -> dict[str, object]:
+    """The axis of buckets; ``at`` ends its title."""
     return {
-        "title": {"text": f"Fifths of the items, by ratings (ε = {wording.entered(epsilon)})"},
+        "title": {"text": f"Fifths of the items, by ratings{at}"},
         "type": "category",
         "tickangle": 0,
         "tickfont": {"size": 11},

@@ -118,29 +118,16 @@ def picture(result: GrowthResult) -> Picture:
 def _figure(users: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> go.Figure:
     least, most = min(float(low.min()), 0.0), max(float(high.max()), 0.0)
     room = max(0.08 * (most - least), 1e-4)
-    fig = charts.figure(
-        charts.log_axis("Users", (GROWTH_USERS[0] / 1.2, GROWTH_USERS[-1] * 1.2)),
-        charts.linear_axis("RMSE below that of DP item means", (least - room, most + room)),
-        340,
-    )
+    across = charts.log_axis("Users", (GROWTH_USERS[0] / 1.2, GROWTH_USERS[-1] * 1.2))
+    upwards = charts.linear_axis("RMSE below that of DP item means", (least - room, most + room))
+    fig = charts.figure(across, upwards, 340)
     fig.update_xaxes(
         tickmode="array",
         tickvals=list(GROWTH_USERS),
         ticktext=[wording.number(one) for one in GROWTH_USERS],
         minor={"ticks": ""},
     )
-    fig.add_trace(
-        go.Scatter(
-            x=[*users, *users[::-1]],
-            y=[*high, *low[::-1]],
-            name="Range over seeds",
-            fill="toself",
-            fillcolor=charts.BAND,
-            mode="lines",
-            line={"width": 0},
-            hoverinfo="skip",
-        )
-    )
+    charts.add_area(fig, users, low, high, charts.BAND, name="Range over seeds", mode="lines")
     charts.add_curve(
         fig,
         "DP adaptive weights, mean over seeds",
@@ -151,7 +138,5 @@ def _figure(users: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarr
         mode="lines+markers",
         marker={"size": 8},
     )
-    dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=0, y1=0, line=dashes)
-    charts.legend_line(fig, "As good as item means", dashes, group="even")
+    charts.line_across(fig, 0, "As good as item means")
     return fig

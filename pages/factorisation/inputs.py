@@ -8,10 +8,8 @@ from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
-from pages.shared import demo, fields, layout, missing, session
+from pages.shared import demo, fields, layout, missing
 
-STEP = 0.05
-"""Of the slider of mu."""
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
 """What a public demo trains at most, about the defaults."""
@@ -32,15 +30,14 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         state[key("source")] = RatingSource.GENERATED
     offered = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
     with places.line:
-        fields.draw(QUESTION, "max_items")
-        _show_exponent()
+        fields.draw_all(QUESTION, "max_items", "exponent")
     ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
     empty = [name for end, name in ends.items() if state[end] is None]
     with places.more("factorisation_more"):
         source = fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
-            st.page_link(session.page_file("Your data"), label="Bring ratings", icon=":material/upload:")
+            missing.bring("Bring ratings")
         generated = source is RatingSource.GENERATED
         descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
         for names in (
@@ -51,10 +48,9 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
             ("user_ridge", "ridge_to_noise"),
             ("count_share", "delta"),
         ):
-            for column, name in zip(st.columns(2), names, strict=False):
-                with column:
-                    fields.draw(QUESTION, name)
-        _show_training()
+            _beside(*names)
+        fields.draw(QUESTION, "train_epsilons")
+        _beside("repeats", "train_seed")
     with places.notes:
         if data.pairs is not None and not has_ratings(data):
             st.markdown(
@@ -64,9 +60,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
             missing.say_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
-                with fields.row():
-                    for name in RANGE:
-                        fields.draw(QUESTION, name)
+                fields.draw_row(QUESTION, *RANGE)
                 st.info(
                     f"**What range can a rating have?** Enter {' and '.join(empty)}, from what a rating is by design. "
                     "Do not read it off private data. The answer follows.",
@@ -78,31 +72,8 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         return found if found is None or _fits_here(found) else None
 
 
-def _show_exponent() -> None:
-    declared = QUESTION.field("exponent")
-    st.slider(
-        declared.label,
-        0.0,
-        1.0,
-        step=STEP,
-        format="%.3g",
-        key=QUESTION.key("exponent"),
-        persist_state="session",
-        help=declared.help,
-        width=declared.width or "stretch",
-    )
-
-
-def _show_training() -> None:
-    declared = QUESTION.field("train_epsilons")
-    st.text_input(
-        declared.label,
-        key=QUESTION.key("train_epsilons"),
-        persist_state="session",
-        max_chars=60,
-        help=declared.help,
-    )
-    for column, name in zip(st.columns(2), ("repeats", "train_seed"), strict=True):
+def _beside(*names: str) -> None:
+    for column, name in zip(st.columns(2), names, strict=False):
         with column:
             fields.draw(QUESTION, name)
 

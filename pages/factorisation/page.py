@@ -9,7 +9,7 @@ from pages.factorisation import cached, card, code, growth, inputs, tabs, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, figures, keys, layout, lazy_tabs, session
+from pages.shared import answer_tabs, figures, keys, layout, session
 
 data = session.dataset()
 
@@ -27,11 +27,25 @@ def body(places: layout.Places) -> None:
         figures.show_picture(factorisation_charts.pictures(view)[0])
     with places.answer:
         running = work.show_progress(view.table, parameters)
-        cards.answer(answer, key="factorisation_card")
-        if not running:
+    budget = {"Who gets the budget": lambda: tabs.budget(view)} if view.verdict is not None else {}
+    of = {
+        **budget,
+        "Rare and popular items": lambda: tabs.popularity(view),
+        "Nearest items": lambda: tabs.likeness(view),
+        "How many users?": lambda: growth.show(view.parameters),
+        "Large size": lambda: tabs.large(view),
+    }
+    answer_tabs.show(
+        places,
+        QUESTION,
+        answer,
+        of,
+        lambda: tabs.show_files(view, data),
+        used=lambda: card.what_is_used(view.table),
+    )
+    if not running:
+        with places.answer:
             work.show_button(view.table, parameters, view.result is not None)
-    with places.below:
-        show_tabs(view, answer)
 
 
 def load(parameters: FactorisationParameters) -> FactorisationView:
@@ -40,22 +54,6 @@ def load(parameters: FactorisationParameters) -> FactorisationView:
     assert table is not None  # Inputs offer the data's ratings only where they hold some.
     result, finished = work.found(table, parameters)
     return FactorisationView(parameters, table, cached.shares(table, parameters), result, finished)
-
-
-def show_tabs(view: FactorisationView, answer: cards.AnswerCard) -> None:
-    """What stands behind the answer, and the other figures."""
-    trained = view.verdict is not None
-    of = {
-        layout.BEHIND: lambda: tabs.behind(view, answer),
-        **({"Who gets the budget": lambda: tabs.budget(view)} if trained else {}),
-        "Rare and popular items": lambda: tabs.popularity(view),
-        "Nearest items": lambda: tabs.likeness(view),
-        "How many users?": lambda: growth.show(view.parameters),
-        "Large size": lambda: tabs.large(view),
-        layout.DOWNLOADS: lambda: tabs.show_files(view, data),
-        layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-    }
-    lazy_tabs.draw(of, QUESTION.key("tabs"))
 
 
 layout.show(QUESTION, body)

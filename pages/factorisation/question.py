@@ -13,7 +13,7 @@ from dpcore.factorisation.parameters import (
     FactorisationParameters,
     RatingSource,
 )
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, of_values, public
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""
@@ -48,158 +48,126 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,
     fields={
-        "delta": Field(
-            From.PUBLIC,
-            label="δ",
-            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
+        "delta": public(
+            "δ", "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users."
         ),
-        "source": Field(
-            From.PUBLIC,
-            label="Ratings",
-            help="Your data need a column of items and a column of ratings, chosen in *Your data*.",
+        "source": public(
+            "Ratings",
+            "Your data need a column of items and a column of ratings, chosen in *Your data*.",
             names={RatingSource.DATA: "Your data", RatingSource.GENERATED: "Generated"},
         ),
         # Whoever generates ratings may make them like the data.
         "num_users": Field(
-            From.DATA,
-            label="Users",
-            help="The number of users. The default is about the size of MovieLens 1M.",
+            "Users",
+            "The number of users. The default is about the size of MovieLens 1M.",
             sentence="The number of users",
             asked="Users generated",
             step=1000,
         ),
         "num_items": Field(
-            From.DATA,
-            label="Items",
-            help="The number of items; their popularity falls as a power of their rank.",
+            "Items",
+            "The number of items; their popularity falls as a power of their rank.",
             sentence="The number of items",
             asked="Items generated",
             step=100,
         ),
         "ratings_per_user": Field(
-            From.DATA,
-            label="Ratings per user",
-            help="The average number of ratings per user.",
+            "Ratings per user",
+            "The average number of ratings per user.",
             sentence="The number of ratings per user",
             asked="Ratings per user, on average",
         ),
-        "rank": Field(
-            From.PUBLIC,
-            label="Planted rank",
-            help="In how many ways tastes differ.",
-            sentence="The planted rank",
+        "rank": public("Planted rank", "In how many ways tastes differ.", sentence="The planted rank"),
+        "data_seed": public(
+            "Seed of the ratings", "The same seed draws the same ratings.", sentence="The seed of the ratings"
         ),
-        "data_seed": Field(
-            From.PUBLIC,
-            label="Seed of the ratings",
-            help="The same seed draws the same ratings.",
-            sentence="The seed of the ratings",
-        ),
-        "lowest": Field(
-            From.VALUES,
-            label="Lowest rating",
-            help="Public: what the lowest rating is by design. Lower ones are raised to it.",
+        "lowest": of_values(
+            "Lowest rating",
+            "Public: what the lowest rating is by design. Lower ones are raised to it.",
             sentence="The lowest rating",
             width=180,
         ),
-        "highest": Field(
-            From.VALUES,
-            label="Highest rating",
-            help="Public: what the highest rating is by design. Higher ones are lowered to it.",
+        "highest": of_values(
+            "Highest rating",
+            "Public: what the highest rating is by design. Higher ones are lowered to it.",
             sentence="The highest rating",
             width=180,
         ),
-        "algorithm": Field(
-            From.PUBLIC,
-            label="Algorithm",
-            help="Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped "
+        "algorithm": public(
+            "Algorithm",
+            "Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped "
             "(DPSGD).",
             names={Algorithm.STATISTICS: "Least squares", Algorithm.DESCENT: "Gradient steps"},
         ),
-        "steps": Field(
-            From.PUBLIC,
-            label="Steps per sweep",
-            help="Each step is a release and costs budget.",
-            sentence="The number of steps",
+        "steps": public(
+            "Steps per sweep", "Each step is a release and costs budget.", sentence="The number of steps"
         ),
         "gradient_bound": Field(
-            From.DATA,
-            label="Gradient bound Γ",
-            help="In units of the ratings: where a user's residual is larger, their gradient is clipped.",
+            "Gradient bound Γ",
+            "In units of the ratings: where a user's residual is larger, their gradient is clipped.",
             sentence="The gradient bound",
         ),
         "max_items": Field(
-            From.DATA,
-            label="Items per user, k",
-            help="A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
+            "Items per user, k",
+            "A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
             sentence="The number of items per user",
             step=10,
             width=130,
         ),
         "exponent": Field(
-            From.DATA,
-            label="Favour rare items, μ",
-            help="Adaptive weights: an item with noisy count n gets weight $n^{-\\mu}$. The paper does best with μ "
+            "Favour rare items, μ",
+            "Adaptive weights: an item with noisy count n gets weight $n^{-\\mu}$. The paper does best with μ "
             "between 1/4 and 1/2.",
             asked="Exponent μ of adaptive weights",
+            slider=(0.0, 1.0, 0.05),
+            format="%.3g",
             width=180,
         ),
-        "count_share": Field(
-            From.PUBLIC,
-            label="Share of the budget for counts",
-            help="Of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % at "
+        "count_share": public(
+            "Share of the budget for counts",
+            "Of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % at "
             "ε = 1, 5 and 20.",
             sentence="The share for counts",
         ),
-        "dimension": Field(
-            From.PUBLIC,
-            label="Dimension d",
-            help="Coordinates of an item vector; the first is the item's own level.",
+        "dimension": public(
+            "Dimension d",
+            "Coordinates of an item vector; the first is the item's own level.",
             sentence="The dimension",
         ),
-        "sweeps": Field(
-            From.PUBLIC,
-            label="Sweeps T",
-            help="How often item vectors are learned anew. Each sweep costs budget.",
+        "sweeps": public(
+            "Sweeps T",
+            "How often item vectors are learned anew. Each sweep costs budget.",
             sentence="The number of sweeps",
         ),
         "user_ridge": Field(
-            From.DATA,
-            label="Ridge of users",
-            help="λ of the users' own vectors, which never leave them.",
+            "Ridge of users",
+            "λ of the users' own vectors, which never leave them.",
             sentence="The ridge of users",
         ),
         "ridge_to_noise": Field(
-            From.DATA,
-            label="Ridge of items per noise",
-            help="λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to "
+            "Ridge of items per noise",
+            "λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to "
             "the overall mean.",
             sentence="The ridge of items",
         ),
-        "train_epsilons": Field(
-            From.PUBLIC,
-            label="Also train at ε",
-            help=f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
+        "train_epsilons": public(
+            "Also train at ε",
+            f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
             asked="Also trained at ε",
+            longest=60,
         ),
-        "repeats": Field(
-            From.PUBLIC,
-            label="Seeds",
-            help=f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
+        "repeats": public(
+            "Seeds",
+            f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
             sentence="The number of seeds",
         ),
-        "train_seed": Field(
-            From.PUBLIC,
-            label="Seed of the training",
-            help="The same seed gives the same splits and noise.",
+        "train_seed": public(
+            "Seed of the training",
+            "The same seed gives the same splits and noise.",
             sentence="The seed of the training",
         ),
         "item": Field(
-            From.DATA,
-            label="Item, by popularity",
-            help="1 is the item with the most ratings.",
-            sentence="The item",
-            width=180,
+            "Item, by popularity", "1 is the item with the most ratings.", sentence="The item", width=180
         ),
     },
     also=From.PUBLIC.each("tabs", "measure") | From.DATA.each("train_job", "large_job", "growth_job"),

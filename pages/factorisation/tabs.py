@@ -14,16 +14,10 @@ from pages.factorisation import card, methods, report, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView, nearest, verdict
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, demo, fields, figures, file_button, jobs, take_away
+from pages.shared import cards, demo, fields, figures, file_button, jobs, tables, take_away
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
-
-
-def behind(view: FactorisationView, answer: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and the ratings that it is for."""
-    cards.behind(answer)
-    st.caption(card.what_is_used(view.table))
 
 
 def budget(view: FactorisationView) -> None:
@@ -64,8 +58,7 @@ def popularity(view: FactorisationView) -> None:
 def likeness(view: FactorisationView) -> None:
     """The items nearest to one, under each model."""
     result, at = view.result, None if view.result is None else nearest(view.result, view.parameters.epsilon)
-    with fields.row():
-        fields.draw(QUESTION, "item")
+    fields.draw_row(QUESTION, "item")
     if result is None or at is None:
         st.caption(NOT_TRAINED)
         return
@@ -86,9 +79,7 @@ def likeness(view: FactorisationView) -> None:
         f"**Nearest to item {item}** ({wording.counted(int(counts[item]), 'rating')} in training), at "
         f"ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
-    st.dataframe(
-        columns, hide_index=True, key="factorisation_neighbours", alt="The nearest items under each model"
-    )
+    tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
     shared = factorisation_charts.overlaps(result, at)
     if shared:
         picture = factorisation_charts.overlap_picture(
@@ -114,12 +105,8 @@ def large(view: FactorisationView) -> None:
         return
     if jobs.watch(work.LARGE_JOB, "Training at the large size"):
         return
-    st.button(
-        f"Train: {work.LARGE_COST}",
-        icon=":material/memory:",
-        key="factorisation_large",
-        on_click=work.start_large,
-        args=(view.parameters,),
+    fields.button(
+        f"Train: {work.LARGE_COST}", "factorisation_large", "memory", work.start_large, view.parameters
     )
     done = jobs.result_of(work.LARGE_JOB)
     if done is None or not isinstance(done[1], StudyResult):
@@ -138,14 +125,11 @@ def large(view: FactorisationView) -> None:
     }
     for place, name in enumerate(factorisation_charts.BUCKET_NAMES):
         table[name] = [float(result.mean(kind)[0][0, 1 + place]) for kind in Kind]
-    st.dataframe(
+    tables.show(
         table,
-        hide_index=True,
-        key="factorisation_large_table",
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4f") for name in table if name != "Model"
-        },
-        alt="Test error of each model, over all items and by popularity",
+        "Test error of each model, over all items and by popularity",
+        "factorisation_large_table",
+        dict.fromkeys([name for name in table if name != "Model"], "%.4f"),
     )
     st.caption(
         f"Test error (RMSE) at ε = {wording.entered(result.study.epsilons[0])}, over all items and by fifths of the "

@@ -154,7 +154,6 @@ def regression_step(number: int, g: int) -> RegressionStep:
     if g <= MAX_ENUMERATED_G:
         for h, closed in zip(thresholds, limiting, strict=True):
             listed = gap_examples.enumerate_sample_limiting(example.instance, int(h))
-            assert listed is not None
             samples += listed.variances.size
             disagreement = max(disagreement, abs(listed.mean_variance / closed - 1.0))
     certificate = None

@@ -43,27 +43,21 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
     detail = [f"No data could gain more than {gain(best)}."]
     if dataset.is_private:
         detail.append(LEAKS)
-    facts = [
-        ("Here", _here(view)),
-        (
-            "Any data",
+    facts = {
+        "Here": _here(view),
+        "Any data": (
             f"with any number of users, any sizes and any ε, the best cap has less than {best:.5f} times the variance "
-            "of the best weights. The paper's theorem 3 says at most 4 times. See *Two groups* and *Any noise*.",
+            "of the best weights. The paper's theorem 3 says at most 4 times. See *Two groups* and *Any noise*."
         ),
-    ]
+    }
     if view.domination is not None:
-        facts.append(("Why not more", _why_not_more(view.domination)))
+        facts["Why not more"] = _why_not_more(view.domination)
     return AnswerCard(
         headline=headline,
         detail=" ".join(detail),
         good_enough=_good_enough(view),
         figures=(
-            KeyNumber(
-                "Variance, cap : weights",
-                f"{both.ratio:.4f}",
-                help=_RATIO,
-                copied=repr(both.ratio),
-            ),
+            KeyNumber("Variance, cap : weights", f"{both.ratio:.4f}", help=_RATIO, copied=repr(both.ratio)),
             KeyNumber(
                 "Error, cap : weights",
                 f"{math.sqrt(both.ratio):.4f}",
@@ -80,7 +74,7 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
                 _NOISE_RATIO,
             ),
         ),
-        facts=tuple(facts),
+        facts=facts,
         assumptions=mean.ASSUMPTIONS,
         proofs=(
             ("Cap", both.cap.certificate, both.cap.ended),

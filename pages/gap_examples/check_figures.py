@@ -21,22 +21,10 @@ GROWTH_LIMITS = (0.3, 1_000.0)
 METHODS = (("Cap", charts.CAP, "diamond"), ("Weights", charts.SMOOTH, "circle"))
 
 
-def growth_columns(growth: Growth) -> dict[str, FloatArray]:
-    """The ratio over g."""
-    return {
-        "g": growth.g.astype(np.float64),
-        "ratio": growth.ratio,
-        "ratio_to_best_c": growth.best_ratio,
-        "ratio_guaranteed": growth.guaranteed,
-    }
-
-
 def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     """The ratio grows without bound."""
-    fig = charts.figure(
-        charts.log_axis("Size g of the example", G_LIMITS),
-        charts.log_axis("Variance, sample limiting : C", GROWTH_LIMITS),
-        height=400,
+    fig = charts.log_log(
+        "Size g of the example", G_LIMITS, "Variance, sample limiting : C", GROWTH_LIMITS, 400
     )
     hover = "%{fullData.name}<br>g = %{x}: %{y:.4g}"
     g = growth.g.astype(np.float64)
@@ -46,21 +34,25 @@ def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     charts.add_curve(fig, "To the best C", g, growth.best_ratio, best, hover)
     charts.add_curve(fig, "Paper's bounds", g, growth.guaranteed, charts.OWN, hover)
     fig.add_trace(level("The most for a mean", G_LIMITS, gap_examples.supremum().ratio, "dot"))
-    charts.add_marker(
-        fig, "Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}"
-    )
+    charts.add_marker(fig, "Here", step.example.g, step.ratio, charts.CAP, "diamond", f"Here<br>{hover}")
     return fig
 
 
 def growth_picture(growth: Growth, step: RegressionStep) -> Picture:
     """The ratio over g."""
+    columns = {
+        "g": growth.g.astype(np.float64),
+        "ratio": growth.ratio,
+        "ratio_to_best_c": growth.best_ratio,
+        "ratio_guaranteed": growth.guaranteed,
+    }
     return Picture(
         "gap-growth",
         "The gap grows",
         lambda: growth_figure(growth, step),
         f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
         f"{step.best_ratio:.3g} to the best.",
-        growth_columns(growth),
+        columns,
         Disclosure.PUBLIC,
     )
 
@@ -76,32 +68,20 @@ def threshold_columns(step: RegressionStep) -> dict[str, FloatArray]:
 def threshold_figure(step: RegressionStep) -> go.Figure:
     """Sample limiting at every threshold, in units of the paper's C."""
     columns = threshold_columns(step)
-    fig = charts.figure(
-        charts.log_axis("Threshold h: rows kept per user", (0.9, float(REGRESSION_G[-1]) * 1.1)),
-        charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0)),
-        height=400,
-    )
+    across = charts.log_axis("Threshold h: rows kept per user", (0.9, float(REGRESSION_G[-1]) * 1.1))
+    upwards = charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0))
+    fig = charts.figure(across, upwards, 400)
+    hover = "h = %{x}: %{y:.4g} times"
     trace = charts.curve(
-        "Sample limiting",
-        columns["threshold"],
-        columns["sample_limiting_over_c"],
-        charts.CAP,
-        "h = %{x}: %{y:.4g} times",
+        "Sample limiting", columns["threshold"], columns["sample_limiting_over_c"], charts.CAP, hover
     )
     trace.mode = "lines+markers" if step.thresholds.size <= 30 else "lines"
     fig.add_trace(trace)
     charts.add_curve(fig, "The paper's C", np.array([0.9, 110.0]), np.ones(2), charts.SMOOTH, "C: 1")
     bound = step.example.limiting_bound / step.example.feasible.variance
     fig.add_trace(level("Paper's bound for it", (0.9, 110.0), bound))
-    charts.add_marker(
-        fig,
-        "Best threshold",
-        step.best,
-        step.ratio,
-        charts.CAP["color"],
-        "diamond",
-        "Best: h = %{x}: %{y:.4g} times",
-    )
+    hover = "Best: h = %{x}: %{y:.4g} times"
+    charts.add_marker(fig, "Best threshold", step.best, step.ratio, charts.CAP, "diamond", hover)
     return fig
 
 
@@ -140,22 +120,15 @@ def overlay_figure(
     unit = mean.best_smooth(problem).variance
     low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
     h = log_spaced(low, high, 200)
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
-        charts.log_axis("Variance (1 = with the best weights)", limits),
-        height=420,
+    fig = charts.log_log(
+        axes.BOUND_AXIS, (low * 0.9, high * 1.1), "Variance (1 = with the best weights)", limits, 420
     )
     for (method, line, symbol), formula in zip(
         METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
     ):
-        charts.add_curve(
-            fig,
-            f"{method}, formula",
-            h,
-            formula(problem, h) / unit,
-            {**line, "width": 1.5},
-            f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}",
-        )
+        look = {**line, "width": 1.5}
+        hover = f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}"
+        charts.add_curve(fig, f"{method}, formula", h, formula(problem, h) / unit, look, hover)
         fig.add_trace(_points(results, method, line["color"], symbol, unit))
     return fig
 
@@ -165,10 +138,8 @@ def quotient_figure(results: Sequence[gap_examples.SimulationResult]) -> go.Figu
     low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
     # The squared error of Laplace noise alone varies by 5 times its mean squared: no interval is much longer.
     reach = 4.5 * (5.0 / results[0].runs) ** 0.5
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
-        charts.linear_axis("Simulated : formula", (1.0 - reach, 1.0 + reach)),
-        height=420,
+    fig = charts.log_linear(
+        axes.BOUND_AXIS, (low * 0.9, high * 1.1), "Simulated : formula", (1.0 - reach, 1.0 + reach), 420
     )
     fig.add_trace(level("Formula", (low * 0.9, high * 1.1), 1.0))
     for method, line, symbol in METHODS:

@@ -14,7 +14,7 @@ from pages.gap_examples import answer, cached, card, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, figures, jobs, ranges, session
+from pages.shared import cards, fields, figures, jobs, number_grid, ranges, session, tables
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -31,21 +31,10 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     comparison = gap_examples.compare(gap_inputs.with_table(parameters).own_instance())
     line = gap_examples.dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
-        st.metric(
-            "Its ratio",
-            f"{comparison.ratio:.6f}",
-            f"short by {gap_examples.supremum().ratio - comparison.ratio:.2g}",
-            delta_color="off",
-            delta_arrow="off",
-        )
-        st.metric(
-            "Its two groups",
-            f"{line.bound:.6f}",
-            "an upper bound",
-            delta_color="off",
-            delta_arrow="off",
-            help="The ratio of the two groups that the grey line stands for: at least the table's own.",
-        )
+        short = gap_examples.supremum().ratio - comparison.ratio
+        number_grid.single("Its ratio", f"{comparison.ratio:.6f}", f"short by {short:.2g}")
+        stands = "The ratio of the two groups that the grey line stands for: at least the table's own."
+        number_grid.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
     with right:
         figures.show_picture(gap_charts.line_picture(comparison))
     st.markdown(
@@ -88,14 +77,9 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
     left, right = st.columns([3, 4])
     histogram = result.comparison.problem.histogram
     with left:
-        st.dataframe(
-            {"Rows per user": histogram.sizes, "Users": histogram.users},
-            hide_index=True,
-            column_config={
-                name: st.column_config.NumberColumn(format="localized") for name in ("Rows per user", "Users")
-            },
-            alt="The instance with the largest ratio found",
-        )
+        columns = {"Rows per user": histogram.sizes, "Users": histogram.users}
+        formats = dict.fromkeys(columns, "localized")
+        tables.show(columns, "The instance with the largest ratio found", formats=formats)
         st.caption(
             f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
             f"{result.comparison.cap.max_contributions:,}, best threshold "
@@ -118,7 +102,7 @@ def show_regression(parameters: gap_examples.GapParameters) -> None:
         "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
         "mean."
     )
-    gap_inputs.regression()
+    fields.draw_all(QUESTION, "example", "regression_g")
     number, g = parameters.example, parameters.regression_g
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)
@@ -224,9 +208,7 @@ def _show_results(
 ) -> None:
     hit, intervals = check_figures.hits(results)
     left, right = st.columns(2)
-    chart = left.container()
-    below = left.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="gap_overlay_range"):
+    with left, ranges.under_figure("gap_overlay_range", "Axis range", "") as (chart, below):
         y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
     overlay, quotient = check_figures.simulation_pictures(problem, results, y, disclosure)
     figures.show_picture(overlay, below, chart)

@@ -51,10 +51,8 @@ def share_axis(title: str) -> dict[str, object]:
 
 def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Both variances in units of the best weights', with the proof's cap h'."""
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, limits[0]),
-        charts.log_axis("Variance (1 = with the best weights)", limits[1]),
-        height=charts.MAIN_HEIGHT,
+    fig = charts.log_log(
+        axes.BOUND_AXIS, limits[0], "Variance (1 = with the best weights)", limits[1], charts.MAIN_HEIGHT
     )
     hover = "%{fullData.name}<br>h = %{x:,.3~g}: %{y:.4g} times"
     both, proof = view.comparison, view.proof
@@ -84,33 +82,25 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
     return fig
 
 
-def data_columns(view: GapView) -> dict[str, FloatArray]:
-    """What `data_figure` draws."""
-    return {
-        "bound": view.bounds,
-        "cap_variance_over_best_weights": view.capped,
-        "smooth_variance_over_best_weights": view.smoothed,
-    }
-
-
-def data_alt(view: GapView) -> str:
-    """The takeaway of `data_figure`."""
-    return (
-        f"The best cap has {view.comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
-        f"the cap {wording.number(view.proof.max_contributions)} with {view.proof.ratio:.3f} times, at most 4."
-    )
-
-
 def data_picture(
     view: GapView, limits: tuple[tuple[float, float], tuple[float, float]], kind: Provenance
 ) -> Picture:
     """Both variances on the person's data."""
+    columns = {
+        "bound": view.bounds,
+        "cap_variance_over_best_weights": view.capped,
+        "smooth_variance_over_best_weights": view.smoothed,
+    }
+    alt = (
+        f"The best cap has {view.comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
+        f"the cap {wording.number(view.proof.max_contributions)} with {view.proof.ratio:.3f} times, at most 4."
+    )
     return Picture(
         "gap-data",
         "Variance against the bound",
         lambda: data_figure(view, limits),
-        data_alt(view),
-        data_columns(view),
+        alt,
+        columns,
         kind,
     )
 
@@ -135,7 +125,7 @@ def theorem_2_figure(g: int) -> go.Figure:
     charts.add_curve(fig, "3g / (2g + 1)", columns["g"], columns["ratio"], charts.CAP, hover)
     fig.add_trace(level("3/2", limits, 1.5))
     charts.add_marker(
-        fig, "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP["color"], "diamond", f"Here: {hover}"
+        fig, "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP, "diamond", f"Here: {hover}"
     )
     return fig
 
@@ -195,7 +185,7 @@ def two_groups_figure(light_users: int, heavy_size: int, light_size: int) -> go.
             [light_size, light_size * heavy_size], [here, 1.0 - here], (1.0 - here) / light_size
         ).ratio
     )
-    charts.add_marker(fig, "Here", here, finite, charts.CAP["color"], "diamond", f"Here<br>{hover}")
+    charts.add_marker(fig, "Here", here, finite, charts.CAP, "diamond", f"Here<br>{hover}")
     return fig
 
 
@@ -245,13 +235,9 @@ def any_noise_figure(noise: float) -> go.Figure:
     )
     hover = "p = %{x:.1%}<br>ratio %{y:.5f}"
     p = columns["light_share"]
+    text = f"t = {wording.entered(noise)}<br>{hover}"
     charts.add_curve(
-        fig,
-        f"t = {wording.entered(noise)}",
-        p,
-        columns["ratio_at_this_noise"],
-        charts.CAP,
-        f"t = {wording.entered(noise)}<br>{hover}",
+        fig, f"t = {wording.entered(noise)}", p, columns["ratio_at_this_noise"], charts.CAP, text
     )
     trace = charts.curve(
         "Worst t for each p",
@@ -265,16 +251,11 @@ def any_noise_figure(noise: float) -> go.Figure:
     worst = worst_share(noise)
     ratio = float(gap_examples.whole_cap_limit(worst, noise).ratio)
     charts.add_marker(
-        fig, "Worst p at this t", worst, ratio, charts.CAP["color"], "diamond", f"Worst p here<br>{hover}"
+        fig, "Worst p at this t", worst, ratio, charts.CAP, "diamond", f"Worst p here<br>{hover}"
     )
+    text = f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}"
     charts.add_marker(
-        fig,
-        f"Largest of all: {best.ratio:.5f}",
-        best.light_share,
-        best.ratio,
-        STAR,
-        "star",
-        f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}",
+        fig, f"Largest of all: {best.ratio:.5f}", best.light_share, best.ratio, STAR, "star", text
     )
     return fig
 
@@ -314,11 +295,9 @@ def line_columns(comparison: gap_examples.Comparison) -> dict[str, FloatArray]:
 def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
     """Why no cap is better: rows kept stay below the level curve, and a line fits between."""
     columns = line_columns(comparison)
-    fig = charts.figure(
-        charts.linear_axis("Cap (1 = the best cap)", (0.0, LINE_REACH)),
-        charts.linear_axis("Rows kept (1 = at the best cap)", (0.0, LINE_REACH)),
-        height=460,
-    )
+    across = charts.linear_axis("Cap (1 = the best cap)", (0.0, LINE_REACH))
+    upwards = charts.linear_axis("Rows kept (1 = at the best cap)", (0.0, LINE_REACH))
+    fig = charts.figure(across, upwards, 460)
     x = columns["cap_over_best"]
     # Whole caps are what counts: where they are few, they are marked.
     mode = "lines+markers" if x.size <= 40 else "lines"
@@ -333,25 +312,21 @@ def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
         trace.customdata = columns["cap"]
         trace.mode = mode if column != "line" else "lines"
         fig.add_trace(trace)
-    charts.add_marker(fig, "Best cap", 1.0, 1.0, charts.CAP["color"], "diamond", "They touch here")
+    charts.add_marker(fig, "Best cap", 1.0, 1.0, charts.CAP, "diamond", "They touch here")
     return fig
-
-
-def line_alt(comparison: gap_examples.Comparison) -> str:
-    """The takeaway of `line_figure`."""
-    return (
-        f"The rows kept touch the level curve at the best cap, {comparison.cap.max_contributions:,}, and exceed it at "
-        "no whole cap; a straight line fits between the two."
-    )
 
 
 def line_picture(comparison: gap_examples.Comparison) -> Picture:
     """Why an instance stays below."""
+    alt = (
+        f"The rows kept touch the level curve at the best cap, {comparison.cap.max_contributions:,}, and exceed it at "
+        "no whole cap; a straight line fits between the two."
+    )
     return Picture(
         "gap-line",
         "The line between",
         lambda: line_figure(comparison),
-        line_alt(comparison),
+        alt,
         line_columns(comparison),
         Disclosure.PUBLIC,
     )
@@ -375,18 +350,12 @@ def search_columns(result: gap_examples.SearchResult) -> dict[str, FloatArray]:
 def search_figure(result: gap_examples.SearchResult) -> go.Figure:
     """How far the search stays below the largest ratio, against the instances tried."""
     columns = search_columns(result)
-    fig = charts.figure(
-        charts.log_axis("Instances tried", (2e3, 1.2e7)),
-        {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2},
-        height=340,
-    )
-    trace = charts.curve(
-        "Best so far",
-        columns["instances_tried"],
-        columns["shortfall"],
-        {**charts.CAP, "shape": "hv"},
-        "%{x:,} instances: short by %{y:.2e}",
-    )
+    across = charts.log_axis("Instances tried", (2e3, 1.2e7))
+    upwards = {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2}
+    fig = charts.figure(across, upwards, 340)
+    look = {**charts.CAP, "shape": "hv"}
+    hover = "%{x:,} instances: short by %{y:.2e}"
+    trace = charts.curve("Best so far", columns["instances_tried"], columns["shortfall"], look, hover)
     fig.add_trace(trace)
     return charts.without_legend(fig)
 

@@ -10,18 +10,7 @@ import streamlit as st
 from dpcore import gap_examples, mean
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.gap_examples.parameters import (
-    EVALUATIONS,
-    HEAVY_SIZES,
-    LIGHT_SIZES,
-    MAX_TABLE_SIZE,
-    MAX_TABLE_USERS,
-    NOISE_PER_USER_RANGE,
-    NUM_USERS,
-    REGRESSION_G,
-    THEOREM_G,
-    table_histogram,
-)
+from dpcore.gap_examples.parameters import MAX_TABLE_SIZE, MAX_TABLE_USERS, table_histogram
 from pages.gap_examples.question import QUESTION
 from pages.shared import fields, jobs, layout, missing
 
@@ -38,9 +27,9 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
     with places.line:
         source = fields.draw(QUESTION, "variance_source")
         entered = source is mean.VarianceSource.ENTERED
-        if not entered and st.session_state[variance] is None:
-            st.session_state[variance] = QUESTION.first("value_variance")
-        if entered:
+        if not entered:
+            fields.refill(QUESTION, "value_variance")
+        else:
             fields.draw(QUESTION, "value_variance")
     with places.notes:
         if entered:
@@ -58,61 +47,16 @@ def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters
     return dataclasses.replace(chosen, table=st.session_state[QUESTION.key("table")])
 
 
-def theorem_2() -> None:
-    """The slider of the paper's example."""
-    _steps("g", THEOREM_G)
-
-
 def two_groups() -> None:
     """The sliders of the step on two groups."""
     with st.grid(3, min_column_width=220):
-        _slider("light_users", 1, NUM_USERS - 1, 1)
-        _steps("heavy_size", HEAVY_SIZES)
-        _steps("light_size", LIGHT_SIZES)
-
-
-def noise_per_user() -> None:
-    """The slider of the step with the noise set free."""
-    _slider("noise_per_user", *NOISE_PER_USER_RANGE, 0.01)
-
-
-def regression() -> None:
-    """Which example, and its slider."""
-    fields.draw(QUESTION, "example")
-    _steps("regression_g", REGRESSION_G)
-
-
-def _steps(name: str, options: tuple[int, ...]) -> None:
-    """A slider over the values that a field may have."""
-    st.select_slider(
-        QUESTION.field(name).label,
-        options,
-        key=QUESTION.key(name),
-        format_func=lambda n: f"{n:,}",
-        persist_state="session",
-    )
-
-
-def _slider(name: str, low: float, high: float, step: float) -> None:
-    """A slider over a range that never changes."""
-    field = QUESTION.field(name)
-    st.slider(
-        field.label,
-        low,
-        high,
-        step=step,
-        key=QUESTION.key(name),
-        persist_state="session",
-        help=field.help or None,
-    )
+        fields.draw_all(QUESTION, "light_users", "heavy_size", "light_size")
 
 
 def search() -> bool:
     """Where the search looks and for how long; whether to start."""
     with st.grid(4, min_column_width=170):
-        _slider("num_groups", 2, 8, 1)
-        _steps("evaluations", EVALUATIONS)
-        fields.draw(QUESTION, "seed")
+        fields.draw_all(QUESTION, "num_groups", "evaluations", "seed")
         with st.container(height="stretch", vertical_alignment="bottom"):
             return st.button("Search", type=fields.main_button(), icon=":material/search:", key="gap_search")
 
@@ -120,8 +64,7 @@ def search() -> bool:
 def simulation() -> bool:
     """What to simulate and how often; whether to start."""
     with st.grid(3, min_column_width=220):
-        fields.draw(QUESTION, "simulated")
-        fields.draw(QUESTION, "runs")
+        fields.draw_all(QUESTION, "simulated", "runs")
         with st.container(height="stretch", vertical_alignment="bottom"):
             return st.button(
                 "Simulate", type=fields.main_button(), icon=":material/casino:", key="gap_simulate"

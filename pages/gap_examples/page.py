@@ -6,7 +6,7 @@ from pages.gap_examples import cached, card, checks, figures, inputs, proof
 from pages.gap_examples.answer import GapView
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
-from pages.shared import cards, keys, layout, lazy_tabs, ranges, session
+from pages.shared import answer_tabs, keys, layout, ranges, session
 from pages.shared.figures import show_picture
 
 data = session.dataset()
@@ -19,40 +19,36 @@ def body(places: layout.Places) -> None:
         return
     asked = parameters.mean_parameters()
     view = cached.gap_answer(data.digest, asked, data)
-    answer = card.card(view, data, asked)
     with places.figure:  # First: its message goes ahead of all others.
         show_data(view)
-    with places.answer:
-        cards.answer(answer, key="gap_card")
-    with places.below:
-        lazy_tabs.draw(
-            {
-                layout.BEHIND: lambda: proof.show_behind(view, data, answer),
-                "Paper's example": lambda: proof.show_theorem_2(parameters),
-                "Two groups": lambda: proof.show_two_groups(parameters),
-                "Any noise": lambda: proof.show_any_noise(parameters),
-                "Your instance": lambda: checks.show_own_instance(parameters),
-                "Search": lambda: checks.show_search(parameters),
-                "Regression": lambda: checks.show_regression(parameters),
-                "Simulation": lambda: checks.show_simulation(parameters, data),
-                layout.DOWNLOADS: lambda: proof.show_files(view, data, parameters),
-                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-            },
-            QUESTION.key("tabs"),
-        )
+    of = {
+        "Paper's example": lambda: proof.show_theorem_2(parameters),
+        "Two groups": lambda: proof.show_two_groups(parameters),
+        "Any noise": lambda: proof.show_any_noise(parameters),
+        "Your instance": lambda: checks.show_own_instance(parameters),
+        "Search": lambda: checks.show_search(parameters),
+        "Regression": lambda: checks.show_regression(parameters),
+        "Simulation": lambda: checks.show_simulation(parameters, data),
+    }
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card.card(view, data, asked),
+        of,
+        lambda: proof.show_files(view, data, parameters),
+        key="gap_card",
+        behind=lambda answer: proof.show_behind(view, data, answer),
+    )
     # As the table was last edited, which is known only once its editor is drawn.
     st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)
 
 
 def show_data(view: GapView) -> None:
     """The main figure."""
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):
+    with ranges.under_figure("gap_ranges") as (chart, below):
         bounds, _ = axis_limits(data.histogram, 1.0)
         x = ranges.range_control("Bound, rows per user", f"gap_x_{session.data_version()}", *bounds)
         y = ranges.range_control("Variance (1 = best weights)", "gap_y", *figures.RATIO_RANGE)
-        st.caption("The axes stay put while you move ε, so that curves can be compared.")
     show_picture(figures.data_picture(view, (x, y), data.provenance), below, chart)
 
 

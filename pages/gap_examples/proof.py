@@ -16,7 +16,8 @@ from pages.gap_examples import cached, card, methods, report
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.answer import GapView
-from pages.shared import cards, figures, file_button, take_away
+from pages.gap_examples.question import QUESTION
+from pages.shared import cards, fields, figures, file_button, take_away
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -72,7 +73,7 @@ def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
         "**Look at** the ratio as g grows: half of the users have one row, half have g. The ratio approaches 3/2 "
         "but never reaches it."
     )
-    gap_inputs.theorem_2()
+    fields.draw(QUESTION, "g")
     g = parameters.g
     exact = gap_examples.theorem_2(g)
     figures.show_picture(gap_charts.theorem_2_picture(g))
@@ -163,7 +164,7 @@ def show_any_noise(parameters: gap_examples.GapParameters) -> None:
         "**Look at** where the blue curve touches the dashed one as you move the noise: the star, "
         f"{best.ratio:.5f}, is the most that any instance can reach."
     )
-    gap_inputs.noise_per_user()
+    fields.draw(QUESTION, "noise_per_user")
     t = parameters.noise_per_user
     figures.show_picture(gap_charts.any_noise_picture(t))
     p = gap_charts.worst_share(t)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dpcore.gap_examples import GapParameters, InstanceKind
-from dpcore.gap_examples.parameters import MAX_RUNS
+from dpcore.gap_examples.parameters import (
+    EVALUATIONS,
+    HEAVY_SIZES,
+    LIGHT_SIZES,
+    MAX_RUNS,
+    NOISE_PER_USER_RANGE,
+    NUM_USERS,
+    REGRESSION_G,
+    THEOREM_G,
+)
 from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.mean import VarianceSource
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Field, From, Question, of_values, public
 
 QUESTION = Question(
     name="gap_examples",
@@ -19,50 +28,42 @@ QUESTION = Question(
     sentence="How much better than the best cap can smooth weights be, on my data and on any?",
     parameters=GapParameters,
     fields={
-        "variance_source": Field(
-            From.PUBLIC,
-            label="Variance of a value, σ²",
-            help="How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is "
+        "variance_source": public(
+            "Variance of a value, σ²",
+            "How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is "
             "1/4. Divide your σ² by B² to enter it.",
             asked="Variance of one row's value, values in [0, 1]",
             names={VarianceSource.WORST_CASE: "Worst case", VarianceSource.ENTERED: "Entered"},
         ),
-        "value_variance": Field(
-            From.VALUES,
-            label="σ², values in [0, 1]",
-            sentence="σ²",
-            asked="Variance entered",
-            first=0.1,
-            width=160,
+        "value_variance": of_values(
+            "σ², values in [0, 1]", sentence="σ²", asked="Variance entered", first=0.1, width=160
         ),
-        "g": Field(From.PUBLIC, label="g: g users with 1 row, g users with g rows"),
+        "g": public("g: g users with 1 row, g users with g rows", stops=THEOREM_G),
         # Whoever looks at private data may set the made-up users beside them to what these have.
-        "light_users": Field(label="Light users, p (%)", help="The others, q = 1 − p, are heavy."),
-        "heavy_size": Field(label="Rows of a heavy user, R times a light one's"),
-        "light_size": Field(label="Rows of a light user, s"),
+        "light_users": Field(
+            "Light users, p (%)", "The others, q = 1 − p, are heavy.", slider=(1, NUM_USERS - 1, 1)
+        ),
+        "heavy_size": Field("Rows of a heavy user, R times a light one's", stops=HEAVY_SIZES),
+        "light_size": Field("Rows of a light user, s", stops=LIGHT_SIZES),
         "noise_per_user": Field(
-            label="Noise per user, t = ρ / m",
-            help="t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
+            "Noise per user, t = ρ / m",
+            "t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
+            slider=(*NOISE_PER_USER_RANGE, 0.01),
         ),
         "table": Field(),
         "table_noise_ratio": Field(
-            label="Noise ratio ρ (rows)",
-            help="ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
+            "Noise ratio ρ (rows)",
+            "ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
             sentence="Noise ratio ρ",
             width=190,
         ),
-        "num_groups": Field(From.PUBLIC, label="Groups of users"),
-        "evaluations": Field(From.PUBLIC, label="Instances to try"),
-        "seed": Field(From.PUBLIC, label="Seed"),
-        "example": Field(
-            From.PUBLIC,
-            label="Instance",
-            names={1: "Example 1: far points", 3: "Example 3: all of length 1"},
-        ),
-        "regression_g": Field(From.PUBLIC, label="g"),
-        "simulated": Field(
-            From.PUBLIC,
-            label="Instance",
+        "num_groups": public("Groups of users", slider=(2, 8, 1)),
+        "evaluations": public("Instances to try", stops=EVALUATIONS),
+        "seed": public("Seed"),
+        "example": public("Instance", names={1: "Example 1: far points", 3: "Example 3: all of length 1"}),
+        "regression_g": public("g", stops=REGRESSION_G),
+        "simulated": public(
+            "Instance",
             names={
                 InstanceKind.THEOREM_2: "The paper's example",
                 InstanceKind.TWO_GROUPS: "Two groups, as set there",
@@ -72,10 +73,9 @@ QUESTION = Question(
             },
             as_list=True,
         ),
-        "runs": Field(
-            From.PUBLIC,
-            label="Runs N at each bound",
-            help=f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
+        "runs": public(
+            "Runs N at each bound",
+            f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
             sentence="Runs N",
         ),
     },

@@ -26,8 +26,6 @@ def learning_rivals(
 
 
 @cached(max_entries=16)
-def learning_population_view(
-    parameters: learning.LearningParameters,
-) -> population.PopulationView:
+def learning_population_view(parameters: learning.LearningParameters) -> population.PopulationView:
     """Figures 2 and 3; ``parameters`` without what does not change them."""
     return population.compute(parameters)

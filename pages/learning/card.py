@@ -19,11 +19,9 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     """The answer in words."""
     choice = view.choice
     rows = wording.counted(choice.max_contributions, "row")
-    facts = [("Half or double", _half_or_double(view)), ("Who is capped", _who(view))]
+    facts = {"Half or double": _half_or_double(view), "Who is capped": _who(view)}
     if parameters.own_cap is not None:
-        facts.append(
-            (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", _own_sentence(view, parameters))
-        )
+        facts[f"Your cap, {wording.counted(parameters.own_cap, 'row')}"] = _own_sentence(view, parameters)
     return AnswerCard(
         headline=f"Keep at most {rows} of each user.",
         detail=_detail(view, dataset),
@@ -45,7 +43,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
             ),
         ),
         good_enough=_good_enough(view),
-        facts=tuple(facts),
+        facts=facts,
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
         disclosure=dataset.provenance,

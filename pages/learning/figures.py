@@ -44,10 +44,7 @@ def on_log_axis(values: FloatArray) -> FloatArray:
 
 def mark_one(fig: go.Figure) -> None:
     """A line at 1, above which a bound on losses in [0, 1] says nothing; its name stands in the legend."""
-    line = {"color": charts.OWN["color"], "dash": "dot", "width": 1}
-    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
-    charts.legend_line(fig, "1: above, it promises nothing", line, group="one")
+    charts.line_across(fig, 1, "1: above, it promises nothing", width=1, dash="dot")
 
 
 def _marked(view: LearningView, own_cap: int | None) -> list[tuple[str, int, str, str]]:
@@ -87,11 +84,7 @@ def bound_picture(
 
 
 def _bound_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]),
-        charts.log_axis("Bound on the excess risk", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], "Bound on the excess risk", limits[1], charts.MAIN_HEIGHT)
     for name, column, line in (
         ("Bound, all three", "bound", charts.TOTAL),
         ("Bias, twice", "bias_twice", BIAS),
@@ -131,11 +124,7 @@ def terms_picture(
 
 
 def _terms_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]),
-        charts.log_axis("Twice the bound on the bias", limits[1]),
-        height=520,
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], "Twice the bound on the bias", limits[1], 520)
     for term, twice in _terms(view).items():
         name = f"{term.title} ({term.group})"
         charts.add_curve(fig, name, view.curves["cap_rows"], on_log_axis(twice), STYLES[term], HOVER)

@@ -18,24 +18,19 @@ from: linear classifiers with 9 features have d = 10. **τ₀** is the cap as a 
 def read(places: layout.Places) -> LearningParameters | None:
     """Show the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    power = QUESTION.key("privacy_power")
     own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
-    if not own and st.session_state[power] is None:
-        st.session_state[power] = QUESTION.first("privacy_power")  # A link to another form leaves it empty.
+    if not own:
+        fields.refill(QUESTION, "privacy_power")
     with places.line:
-        place = st.container(width=QUESTION.field("loss_variance").width or "stretch")
+        takes_variance = st.session_state[QUESTION.key("bias")].needs_variance
+        fields.draw(QUESTION, "loss_variance", disabled=not takes_variance)
         fields.draw(QUESTION, "privacy_constant")
     with places.more("learning_more"):
-        fields.draw(QUESTION, "own_cap")
-        term = fields.draw(QUESTION, "bias")
-        fields.draw(QUESTION, "privacy_form")
+        fields.draw_all(QUESTION, "own_cap", "bias", "privacy_form")
         if own:
             fields.draw(QUESTION, "privacy_power")
-        for name in ("vc_dimension", "finite_sample_constant", "failure_probability"):
-            fields.draw(QUESTION, name)
+        fields.draw_all(QUESTION, "vc_dimension", "finite_sample_constant", "failure_probability")
         st.caption(IN_WORDS)
-    with place:
-        _show_variance(disabled=not term.needs_variance)
     with places.notes:
         parameters: LearningParameters | None = fields.build(
             # Those of the population stand in tabs, which a refused question does not show.
@@ -44,18 +39,3 @@ def read(places: layout.Places) -> LearningParameters | None:
             aside=("own_cap", *POPULATION),
         )
     return parameters
-
-
-def _show_variance(disabled: bool) -> None:
-    declared = QUESTION.field("loss_variance")
-    st.slider(
-        declared.label,
-        0.0,
-        0.25,
-        step=0.005,
-        format="%.3f",
-        key=QUESTION.key("loss_variance"),
-        persist_state="session",
-        disabled=disabled,
-        help=declared.help,
-    )

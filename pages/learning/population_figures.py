@@ -54,11 +54,7 @@ def mass_picture(alpha: float, limits: tuple[float, float] = FRACTIONS) -> Pictu
 
 def _mass_figure(alpha: float, columns: dict[str, FloatArray], limits: tuple[float, float]) -> go.Figure:
     tau_0 = columns["tau_0"]
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.linear_axis("Share of all rows", (0.0, 1.02), percent=True),
-        height=460,
-    )
+    fig = charts.log_linear(FRACTION_AXIS, limits, "Share of all rows", (0.0, 1.02), 460, percent=True)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3p}"
     for other, line in zip(FAMILY, FAMILY_LINES, strict=True):
         if other != alpha:
@@ -95,11 +91,7 @@ def _cost_figure(
     limits: tuple[float, float],
     errors: tuple[float, float],
 ) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.log_axis("Bias and privacy noise", errors),
-        height=440,
-    )
+    fig = charts.log_log(FRACTION_AXIS, limits, "Bias and privacy noise", errors, 440)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
     for name, values, line in (
         ("Sum", view.parts.bias + view.parts.privacy, charts.TOTAL),
@@ -114,15 +106,8 @@ def _cost_figure(
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(parts.bias + parts.privacy)))
     mark_one(fig)
     best = view.best
-    charts.add_marker(
-        fig,
-        "Smallest",
-        best.fraction,
-        best.total,
-        charts.CAP["color"],
-        "diamond",
-        "Smallest: %{y:.3g} at %{x:.3g}",
-    )
+    text = "Smallest: %{y:.3g} at %{x:.3g}"
+    charts.add_marker(fig, "Smallest", best.fraction, best.total, charts.CAP, "diamond", text)
     return fig
 
 
@@ -144,16 +129,9 @@ def capped_picture(
 
 
 def _capped_figure(
-    view: PopulationView,
-    simulated: Simulated | None,
-    limits: tuple[float, float],
-    users: tuple[float, float],
+    view: PopulationView, simulated: Simulated | None, limits: tuple[float, float], users: tuple[float, float]
 ) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.log_axis("Users capped (expected number)", users),
-        height=440,
-    )
+    fig = charts.log_log(FRACTION_AXIS, limits, "Users capped (expected number)", users, 440)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
     for name, values, line in (
         ("Users capped", view.statistics.users_capped, charts.TOTAL),
@@ -164,14 +142,9 @@ def _capped_figure(
         drawn = simulated.draws.users_capped.mean(axis=0)
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(drawn)))
     marked = on_log_axis(np.array([view.capped_at_best]))[0]
+    text = "Users capped at τ₀ = %{x:.3g}: %{y:.3g}"
     charts.add_marker(
-        fig,
-        "At the smallest sum",
-        view.best.fraction,
-        float(marked),
-        charts.CAP["color"],
-        "diamond",
-        "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
+        fig, "At the smallest sum", view.best.fraction, float(marked), charts.CAP, "diamond", text
     )
     return fig
 
@@ -202,11 +175,9 @@ def _cost_over_rows_figure(
 ) -> go.Figure:
     columns = cost_over_rows_columns(cost, parameters)
     rows = columns["num_rows"]
-    fig = charts.figure(
-        charts.log_axis("Rows n", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])),
-        charts.log_axis("Smallest bias + privacy noise over all τ₀", errors),
-        height=480,
-    )
+    across = charts.log_axis("Rows n", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]))
+    upwards = charts.log_axis("Smallest bias + privacy noise over all τ₀", errors)
+    fig = charts.figure(across, upwards, 480)
     hover = "%{fullData.name}<br>n = %{x:,.3~g}: %{y:.3g}"
     for name, key, line, mode in (
         ("Smallest sum: cost of privacy", "smallest_sum", charts.TOTAL, "lines+markers"),

@@ -29,9 +29,7 @@ def show_mass(parameters: LearningParameters) -> None:
     )
     with st.columns(3)[0]:
         fields.draw(QUESTION, "alpha")
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="learning_mass_range"):
+    with ranges.under_figure("learning_mass_range", "Axis range", "") as (chart, below):
         limits = ranges.range_control(TAU_0, "learning_mass_x", *learning_population.FRACTIONS, room=1.0)
     figures.show_picture(population_figures.mass_picture(parameters.alpha, limits), below, chart)
     cards.label(Disclosure.PUBLIC)
@@ -50,14 +48,9 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for name in POPULATION:
-            fields.draw(QUESTION, name)
+        fields.draw_all(QUESTION, *POPULATION)
         asked = (parameters.alpha, parameters.population_rows, parameters.draws)
-        if st.button(
-            f"Draw {wording.counted(parameters.draws, 'sample')}",
-            key="learning_draw",
-            icon=":material/casino:",
-        ):
+        if fields.button(f"Draw {wording.counted(parameters.draws, 'sample')}", "learning_draw", "casino"):
             _start_drawing(*asked)
     jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)
@@ -152,9 +145,7 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
     st.markdown(learning_population.cost_over_rows_sentence(cost, parameters))
     if not cost.best:
         return
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="learning_cost_range"):
+    with ranges.under_figure("learning_cost_range", "Axis range", "") as (chart, below):
         error = ranges.range_control("Smallest sum", "learning_cost_y", *population_figures.COSTS)
     figures.show_picture(population_figures.cost_over_rows_picture(cost, parameters, error), below, chart)
     cards.label(Disclosure.PUBLIC)

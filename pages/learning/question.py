@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.bias_bounds import BiasTerm
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, public
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list: the one that most people want comes first."""
@@ -27,39 +27,36 @@ QUESTION = Question(
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
     fields={
-        "bias": Field(
-            From.PUBLIC,
-            label="Bound on the bias",
-            help="The bound that stands in for the bias of capping. The tab *All bounds on the bias* says what each "
+        "bias": public(
+            "Bound on the bias",
+            "The bound that stands in for the bias of capping. The tab *All bounds on the bias* says what each "
             "needs to know.",
             names={term: f"{term.title} ({term.group})" for term in TERMS},
             as_list=True,
         ),
         "loss_variance": Field(
-            From.DATA,
-            label="How users differ, Var(H)",
-            help="The variance of the expected loss between users. At 0 every user meets the same risk, and capping "
+            "How users differ, Var(H)",
+            "The variance of the expected loss between users. At 0 every user meets the same risk, and capping "
             "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
             "bounds with Var(H) use it.",
             asked="Var(H), variance of users' losses",
+            slider=(0.0, 0.25, 0.005),
+            format="%.3f",
             width=180,
         ),
-        "vc_dimension": Field(
-            From.PUBLIC,
-            label="VC dimension d",
-            help="The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out.",
+        "vc_dimension": public(
+            "VC dimension d",
+            "The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             sentence="The VC dimension d",
         ),
-        "failure_probability": Field(
-            From.PUBLIC,
-            label="Failure probability δ",
-            help="The bound holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
+        "failure_probability": public(
+            "Failure probability δ",
+            "The bound holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
             sentence="The failure probability δ",
         ),
-        "privacy_form": Field(
-            From.PUBLIC,
-            label="Privacy term F",
-            help="How the learner's error grows with the largest share of a user. Quadratic is the form of output "
+        "privacy_form": public(
+            "Privacy term F",
+            "How the learner's error grows with the largest share of a user. Quadratic is the form of output "
             "perturbation (Chaudhuri et al. 2011).",
             asked="Shape of the privacy term",
             names={
@@ -68,56 +65,48 @@ QUESTION = Question(
                 PrivacyForm.OWN: "Power",
             },
         ),
-        "privacy_constant": Field(
-            From.PUBLIC,
-            label="Noise factor C",
-            help="How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows "
+        "privacy_constant": public(
+            "Noise factor C",
+            "How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows "
             "with the squared dimension of the model: 100 is that of 10 numbers, other constants at 1.",
             sentence="The noise factor C",
             asked="Noise factor, constant of the privacy term",
             width=130,
         ),
-        "privacy_power": Field(
-            From.PUBLIC,
-            label="Power of F",
-            help="F = C (largest share / ε) to this power.",
+        "privacy_power": public(
+            "Power of F",
+            "F = C (largest share / ε) to this power.",
             sentence="The power of F",
             asked="Power of the privacy term",
             first=1.5,
         ),
-        "finite_sample_constant": Field(
-            From.PUBLIC,
-            label="Finite-sample constant",
-            help="The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better.",
+        "finite_sample_constant": public(
+            "Finite-sample constant",
+            "The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better.",
             sentence="The finite-sample constant",
             asked="Constant of the finite-sample term",
         ),
         "own_cap": Field(
+            "Compare your own cap",
+            "Optional: a bound that you use today, in rows per user.",
             renewed=True,
-            label="Compare your own cap",
-            help="Optional: a bound that you use today, in rows per user.",
             asked="Your own cap, rows per user",
             placeholder="rows",
         ),
         "alpha": Field(
-            From.DATA,
-            label="α of the population",
-            help="User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users "
+            "α of the population",
+            "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users "
             "hold.",
             sentence="The α of the population",
             step=0.25,
         ),
         "population_rows": Field(
-            From.DATA,
-            label="Rows n in a sample",
-            help="From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
+            "Rows n in a sample",
+            "From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
             sentence="The number of rows n",
         ),
-        "draws": Field(
-            From.PUBLIC,
-            label="Samples to draw",
-            help="The paper averages 100.",
-            sentence="The number of samples to draw",
+        "draws": public(
+            "Samples to draw", "The paper averages 100.", sentence="The number of samples to draw"
         ),
     },
     also=From.DATA.each("whose_cap", "draws_job", "cost_job", "cost_again") | From.PUBLIC.each("tabs"),

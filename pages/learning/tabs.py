@@ -7,22 +7,16 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters, files
+from dpcore.learning import LearningParameters
 from dpcore.report import csv_files
 from pages.learning import answer as learning_view
-from pages.learning import cached, card, methods, report
+from pages.learning import cached, methods, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView, Limits
 from pages.learning.question import QUESTION
-from pages.shared import cards, figures, file_button, take_away
+from pages.shared import cards, fields, figures, file_button, take_away
 
 BEST, OWN = "Best cap", "Your cap"
-
-
-def show_behind(parameters: LearningParameters, answer: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and how bias and noise are bounded."""
-    cards.behind(answer)
-    st.caption(card.what_is_used(parameters))
 
 
 def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
@@ -47,13 +41,7 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
     whose: str | None = BEST
     if parameters.own_cap is not None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
-        whose = st.segmented_control(
-            "Under which cap",
-            [BEST, OWN],
-            key=QUESTION.key("whose_cap"),
-            required=True,
-            persist_state="session",
-        )
+        whose = fields.choice("Under which cap", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
     cap = (
         parameters.own_cap
         if whose == OWN and parameters.own_cap is not None
@@ -99,30 +87,14 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
 
 def show_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """The whole answer; choice and curves as files."""
-    disclosure = data.provenance
-    source = take_away.source()
+    kind, source, notes = data.provenance, take_away.source(), figures.question_notes()
     take_away.draw(
         "learning",
-        disclosure,
+        kind,
         lambda: report.learning_report(view, data, parameters, source),
         methods.methods(view, data, parameters),
-    )
-    st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
-        f"Label in both: *{disclosure.label}*."
+        f"Label in both: *{kind.label}*.",
+        [("Curves (CSV)", "learning_curves.csv", lambda: csv_files.columns_csv(view.curves, kind, notes))],
     )
-    notes = figures.question_notes()
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Choice (JSON)",
-            "learning_choice.json",
-            disclosure,
-            lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
-        )
-        file_button.draw(
-            "Curves (CSV)",
-            "learning_curves.csv",
-            disclosure,
-            lambda: csv_files.columns_csv(view.curves, disclosure, notes),
-        )

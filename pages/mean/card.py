@@ -26,41 +26,31 @@ def card(
     affected = histogram.users_above(h)
     lost = histogram.num_rows - float(histogram.kept_rows(h))
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
-    facts = [
-        ("Half or double", _half_or_double(view)),
-        (
-            "Who is affected by the cap",
+    facts = {
+        "Half or double": _half_or_double(view),
+        "Who is affected by the cap": (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
             f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
             f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
             f"{wording.percent(lost / histogram.num_rows)} of all rows would be left out. "
-            "Smooth weights leave none out.",
+            "Smooth weights leave none out."
         ),
-    ]
+    }
     if view.usual is not None:
-        facts.append(("Against the usual split", _against_usual(view, view.usual)))
+        facts["Against the usual split"] = _against_usual(view, view.usual)
     if dataset.is_private and not view.private_counts:
-        facts.append(("Where counts are private", COUNTS_TOO))
+        facts["Where counts are private"] = COUNTS_TOO
     if parameters.own_cap is not None:
         own = view.standard_error(parameters.own_cap)
-        facts.append(
-            (
-                f"Your own cap, {wording.counted(parameters.own_cap, 'row')}",
-                f"standard error {wording.number(own)}, {wording.change(own, cap.standard_error)}"
-                " compared with the best cap.",
-            )
+        facts[f"Your own cap, {wording.counted(parameters.own_cap, 'row')}"] = (
+            f"standard error {wording.number(own)}, {wording.change(own, cap.standard_error)}"
+            " compared with the best cap."
         )
     return AnswerCard(
         headline=headline,
         detail=_detail(view, dataset, parameters, clamped),
         figures=(
-            KeyNumber(
-                "Best cap",
-                rows,
-                "per user",
-                "Upper bound on contributions per user.",
-                copied=str(h),
-            ),
+            KeyNumber("Best cap", rows, "per user", "Upper bound on contributions per user.", copied=str(h)),
             KeyNumber("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
             KeyNumber(
                 "Best smooth threshold",
@@ -76,7 +66,7 @@ def card(
             ),
         ),
         good_enough=_good_enough(view),
-        facts=tuple(facts),
+        facts=facts,
         assumptions=private_counts.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
         disclosure=dataset.provenance,

@@ -20,11 +20,7 @@ def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> Cod
 def mean_forms(
     cap: int, smooth: float, relation: Neighbours, dataset: Dataset, parameters: MeanParameters
 ) -> CodeChoice | None:
-    base = of_data(dataset) | {
-        "lower": parameters.lower,
-        "upper": parameters.upper,
-        "neighbours": relation,
-    }
+    base = of_data(dataset) | {"lower": parameters.lower, "upper": parameters.upper, "neighbours": relation}
     return forms(
         parameters.epsilon,
         base,

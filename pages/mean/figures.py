@@ -111,33 +111,18 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
     cap, smooth = view.cap, view.smooth
     if view.within[0] < view.within[1]:
         charts.band(fig, view.within[0], view.within[1], f"Within 5{wording.PERCENT}")
+    hover = f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}"
     charts.add_marker(
-        fig,
-        "Best cap",
-        cap.max_contributions,
-        cap.standard_error,
-        charts.CAP["color"],
-        "diamond",
-        f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
+        fig, "Best cap", cap.max_contributions, cap.standard_error, charts.CAP, "diamond", hover
     )
+    hover = f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}"
     charts.add_marker(
-        fig,
-        "Best smooth weights",
-        smooth.threshold,
-        smooth.standard_error,
-        charts.SMOOTH["color"],
-        "circle",
-        f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
+        fig, "Best smooth weights", smooth.threshold, smooth.standard_error, charts.SMOOTH, "circle", hover
     )
     if own_cap is not None:
+        hover = f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}"
         charts.add_marker(
-            fig,
-            "Your own cap",
-            own_cap,
-            view.standard_error(own_cap),
-            charts.OWN["color"],
-            "square",
-            f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
+            fig, "Your own cap", own_cap, view.standard_error(own_cap), charts.OWN, "square", hover
         )
     return fig
 
@@ -184,11 +169,9 @@ def weight_figure(
 ) -> go.Figure:
     """How much a row counts, depending on how many rows its user has."""
     columns = weight_columns(view, sizes)
-    fig = charts.figure(
-        charts.log_axis("Rows of the user (rows per user)", limits),
-        charts.log_axis("Weight of one row (1 = its share without any bound)", weights),
-        height=380,
-    )
+    across = charts.log_axis("Rows of the user (rows per user)", limits)
+    upwards = charts.log_axis("Weight of one row (1 = its share without any bound)", weights)
+    fig = charts.figure(across, upwards, 380)
     hover = "%{fullData.name}<br>rows of the user: %{x:,.3~r}<br>weight of one: %{y:.3g}"
     charts.add_curve(fig, "Smooth weights", sizes, columns["smooth_row_weight"], charts.SMOOTH, hover)
     charts.add_curve(
@@ -217,10 +200,8 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
         mean.MeanProblem(view.problem.histogram, 1.0, view.problem.value_bound, clamped.variance)
     )
     half_height = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, limits),
-        charts.linear_axis("Shift of the mean (unit of the values)", (-half_height, half_height)),
-        height=380,
+    fig = charts.log_linear(
+        axes.BOUND_AXIS, limits, "Shift of the mean (unit of the values)", (-half_height, half_height), 380
     )
     hover = "bound (rows per user): %{x:,.3~r}<br>the mean moves by %{y:.3g}"
     charts.add_curve(fig, "Bounded mean minus plain mean", columns["bound"], shift, charts.TOTAL, hover)

@@ -22,11 +22,9 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     if data.release is not None and state[source_key] is FROM_VALUES:
         state[source_key] = mean.VarianceSource.WORST_CASE  # A release has no values.
     with places.line:
-        fields.draw(QUESTION, "lower")
-        fields.draw(QUESTION, "upper")
+        fields.draw_all(QUESTION, "lower", "upper")
     with places.more("mean_more"):
-        fields.draw(QUESTION, "own_cap")
-        fields.draw(QUESTION, "counts")
+        fields.draw_all(QUESTION, "own_cap", "counts")
         sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
         source = fields.draw(QUESTION, "variance_source", options=sources)
         entered = source is mean.VarianceSource.ENTERED

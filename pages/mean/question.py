@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, of_values, public
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
@@ -53,26 +53,23 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     fields={
-        "lower": Field(
-            From.VALUES,
-            label="Lowest value L",
+        "lower": of_values(
+            "Lowest value L",
+            "Values below are raised to it. Public: from what the quantity is, not from data.",
             width=130,
-            help="Values below are raised to it. Public: from what the quantity is, not from data.",
             asked="Lowest value, L",
             first=0.0,
         ),
-        "upper": Field(
-            From.VALUES,
-            label="Highest value U",
+        "upper": of_values(
+            "Highest value U",
+            "Values above are lowered to it. B = U − L sets how much noise is needed.",
             width=130,
-            help="Values above are lowered to it. B = U − L sets how much noise is needed.",
             asked="Highest value, U",
             first=1.0,
         ),
-        "variance_source": Field(
-            From.PUBLIC,
-            label="Variance of one row's value, σ²",
-            help="How much values scatter. The worst case is B²/4: half of them at L, half at U.",
+        "variance_source": public(
+            "Variance of one row's value, σ²",
+            "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             asked="Variance of one row's value",
             names={
                 VarianceSource.WORST_CASE: "Worst case",
@@ -80,27 +77,25 @@ QUESTION = Question(
                 VarianceSource.ENTERED: "Entered",
             },
         ),
-        "value_variance": Field(
-            From.VALUES,
-            label="σ² (unit squared)",
-            help="In the values' unit, squared.",
+        "value_variance": of_values(
+            "σ² (unit squared)",
+            "In the values' unit, squared.",
             sentence="σ²",
             asked="Variance entered",
             first=0.1,
             width=170,
         ),
         "own_cap": Field(
+            "Compare your own cap",
+            "Optional: a bound you use today, in rows per user.",
             renewed=True,
-            label="Compare your own cap",
-            help="Optional: a bound you use today, in rows per user.",
             asked="Your own cap, rows per user",
             placeholder="rows",
             width=180,
         ),
-        "counts": Field(
-            From.PUBLIC,
-            label="Contribution counts are",
-            help="Public: everybody may know how many rows each user has, only values are protected, and neighbours "
+        "counts": public(
+            "Contribution counts are",
+            "Public: everybody may know how many rows each user has, only values are protected, and neighbours "
             "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
             "add or remove one user. The whole page follows.",
             names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},

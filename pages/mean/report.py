@@ -13,11 +13,7 @@ from pages.shared.report_content import ReportContent, distribution
 
 
 def mean_report(
-    view: MeanView,
-    data: Dataset,
-    parameters: MeanParameters,
-    clamped: Clamped | None,
-    source: Source,
+    view: MeanView, data: Dataset, parameters: MeanParameters, clamped: Clamped | None, source: Source
 ) -> ReportContent:
     """What the page Mean contributes to its report."""
     pictures = [

@@ -12,6 +12,7 @@ import streamlit as st
 
 from dpcore import mean
 from dpcore.common import wording
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import log_spaced
 from dpcore.dataset import Dataset
 from dpcore.mean import simulation
@@ -20,7 +21,7 @@ from dpcore.mean.simulation import MeanSimulation, Setup
 from pages.mean.answer import MeanView
 from pages.mean.figures import HOVER
 from pages.mean.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, charts, fields, figures, jobs, tables
 from pages.shared.axes import BOUND_AXIS
 
 DEFAULT_RUNS = 4000
@@ -82,15 +83,11 @@ def plan(view: MeanView, value_mean: float | None, runs: int) -> Plan:
 Results = tuple[tuple[str, Setup, MeanSimulation], ...]
 
 
-def run(asked: Plan, progress: object = None, should_stop: object = None) -> Results:
+def run(asked: Plan, progress: Progress = silent, should_stop: ShouldStop = never) -> Results:
     """Simulate; the work of a job."""
     named = asked.setups()
-    found = simulation.simulate_all(
-        [setup for _, setup in named],
-        asked.runs,
-        progress=progress,  # type: ignore[arg-type]
-        should_stop=should_stop,  # type: ignore[arg-type]
-    )
+    setups = [setup for _, setup in named]
+    found = simulation.simulate_all(setups, asked.runs, progress=progress, should_stop=should_stop)
     return tuple((name, setup, one) for (name, setup), (_, one) in zip(named, found, strict=False))
 
 
@@ -147,9 +144,7 @@ def figure(
     view: MeanView, asked: Plan, results: Results, x: tuple[float, float], y: tuple[float, float]
 ) -> go.Figure:
     """Simulated errors as points over the delta method's curves, at the simulated mean of the values."""
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, x), charts.log_axis("Standard error (unit of the values)", y)
-    )
+    fig = charts.log_log(BOUND_AXIS, x, "Standard error (unit of the values)", y)
     for name, line in LINES.items():
         setup = next(s for n, s in asked.setups() if n == name)
         curve = approximate(setup, view.bounds)
@@ -248,16 +243,11 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Plan | None:
 
 
 def _results(
-    view: MeanView,
-    of: Plan,
-    results: Results,
-    data: Dataset,
-    x: tuple[float, float],
-    y: tuple[float, float],
+    view: MeanView, of: Plan, results: Results, data: Dataset, x: tuple[float, float], y: tuple[float, float]
 ) -> None:
     figures.show_picture(picture(view, of, results, data, x, y))
     best = results[: len(of.best)]
-    st.dataframe(
+    tables.show(
         {
             "At its best bound": [name for name, _, _ in best],
             "Bound, rows": [wording.number(setup.bound) for _, setup, _ in best],
@@ -269,9 +259,8 @@ def _results(
             "Bias": [wording.number(one.bias, 2) for _, _, one in best],
             "Runs": [one.runs for _, _, one in best],
         },
-        hide_index=True,
-        column_config={"Runs": st.column_config.NumberColumn(format="localized")},
-        alt="Error by the delta method and by simulation, each mechanism at its own best bound",
+        "Error by the delta method and by simulation, each mechanism at its own best bound",
+        formats={"Runs": "localized"},
     )
     mu, sigma = of.problem.value_mean, math.sqrt(of.problem.value_variance)
     assert mu is not None

@@ -6,28 +6,17 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, VarianceSource, files
+from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
-from pages.mean import card, inputs, methods, report
+from pages.mean import card, methods, report
 from pages.mean import figures as mean_figures
-from pages.mean.question import QUESTION
-from pages.shared import cards, figures, file_button, missing, ranges, session, take_away
-
-
-def show_behind(
-    data: Dataset, parameters: MeanParameters, clamped: Clamped | None, answer: cards.AnswerCard
-) -> None:
-    """How sure the answer is, what it assumes, and which quantities it used."""
-    cards.behind(answer)
-    st.caption(inputs.what_is_used(data, parameters, clamped))
+from pages.shared import cards, figures, missing, ranges, session, take_away
 
 
 def show_weights(data: Dataset, view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     """How much one row counts against its user's size."""
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="mean_weight_range"):
+    with ranges.under_figure("mean_weight_range", "Axis range", "") as (chart, below):
         y = ranges.range_control(
             "Weight of one row", f"mean_w_{session.data_version()}", *mean_view.weight_limits(data.histogram)
         )
@@ -69,29 +58,13 @@ def show_files(
     source = take_away.source(
         rows=parameters.variance_source is VarianceSource.FROM_VALUES and clamped is not None
     )
+    kind = data.provenance
     take_away.draw(
         "mean",
-        data.provenance,
+        kind,
         lambda: report.mean_report(view, data, parameters, clamped, source),
         methods.methods(view, data, parameters),
+        f"{files_of(view)} Label in both: *{kind.label}*.",
+        [("Weights (CSV)", "mean_weights.csv", lambda: mean_view.weights_file(view, kind))],
     )
-    st.markdown(f"{files_of(view)} Label in both: *{data.provenance.label}*.")
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Weights (CSV)",
-            "mean_weights.csv",
-            data.provenance,
-            lambda: mean_view.weights_file(view, data.provenance),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "mean_choice.json",
-            data.provenance,
-            lambda: files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
-        )
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
-
-
-def show_formula(view: mean_view.MeanView) -> None:
-    """The formulae."""
-    st.markdown(QUESTION.formula("formula_private" if view.private_counts else "formula"))

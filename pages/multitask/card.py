@@ -208,23 +208,20 @@ def _inflation(view: MultitaskView) -> float:
     return float(view.problem.num_users * view.problem.budget / (sizes @ weights**2))
 
 
-def _facts(view: MultitaskView, optima: Optima | None) -> tuple[tuple[str, str], ...]:
+def _facts(view: MultitaskView, optima: Optima | None) -> dict[str, str]:
     first, last = view.buckets[0], view.buckets[-1]
-    facts = []
+    facts: dict[str, str] = {}
     if len(view.buckets) == 5:
-        facts.append(
-            (
-                "Tail and head",
-                f"{_bucket(first)} {wording.agreeing(first.num_tasks, 'carries', 'carry')} "
-                f"{wording.percent(first.share)} of the total bound, {_bucket(last)} "
-                f"{wording.percent(last.share)}.",
-            )
+        facts["Tail and head"] = (
+            f"{_bucket(first)} {wording.agreeing(first.num_tasks, 'carries', 'carry')} "
+            f"{wording.percent(first.share)} of the total bound, {_bucket(last)} "
+            f"{wording.percent(last.share)}."
         )
-    facts.append(("Fit to the budget", FITTED[view.rule.fit]))
-    facts += [("Uniform sampling", _sampling(view)), ("Best μ here", _best(view))]
-    facts.append(("Weight skew", skew_sentence(view)))
-    facts.append(("Exact optimum", _optimum(view, optima)))
-    return tuple(facts)
+    facts["Fit to the budget"] = FITTED[view.rule.fit]
+    facts |= {"Uniform sampling": _sampling(view), "Best μ here": _best(view)}
+    facts["Weight skew"] = skew_sentence(view)
+    facts["Exact optimum"] = _optimum(view, optima)
+    return facts
 
 
 def _bucket(bucket: Bucket) -> str:

@@ -8,7 +8,7 @@ from dpcore.common import wording
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import answer, cached, compare, detail_figures, inputs
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures
+from pages.shared import cards, figures, number_grid
 
 
 def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
@@ -27,36 +27,17 @@ def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
     left, right = st.columns([5, 6])
     with left:
         with st.grid(2, min_column_width=140, gap="small"):
-            st.metric(
-                "Total bound with n̂ + s",
-                f"{wording.number(with_s)}×",
-                "of that with exact sizes",
-                delta_color="off",
-                delta_arrow="off",
-            )
-            st.metric(
-                "With n̂ alone, at least 1",
-                f"{wording.number(without)}×",
-                "of that with exact sizes",
-                delta_color="off",
-                delta_arrow="off",
-            )
-            st.metric(
+            of_exact = "of that with exact sizes"
+            number_grid.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
+            number_grid.single("With n̂ alone, at least 1", f"{wording.number(without)}×", of_exact)
+            number_grid.single(
                 "Cost factor",
                 f"{wording.number(found.cost_factor)}×",
                 "theorem B.2",
-                delta_color="off",
-                delta_arrow="off",
-                help="(1/m) Σ (n̂ + s)/n: what the paper's bound for strongly convex losses loses by "
-                "estimating.",
+                "(1/m) Σ (n̂ + s)/n: what the paper's bound for strongly convex losses loses by estimating.",
             )
-            st.metric(
-                "Slack s",
-                wording.counted(counts.slack, "user"),
-                f"{wording.number(counts.truncation)} for the uncounted",
-                delta_color="off",
-                delta_arrow="off",
-            )
+            uncounted = f"{wording.number(counts.truncation)} for the uncounted"
+            number_grid.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(_counts_sentence(view, found))
     with right:
         figures.show_picture(detail_figures.count_picture(view.tasks, counts))

@@ -57,25 +57,16 @@ def use_picture(view: MultitaskView) -> Picture:
 
 
 def _use_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
-    fig = charts.figure(
-        charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True),
-        charts.linear_axis("Share of users", (0.0, 1.02), percent=True),
-        height=360,
-    )
+    across = charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True)
+    upwards = charts.linear_axis("Share of users", (0.0, 1.02), percent=True)
+    fig = charts.figure(across, upwards, 360)
     middle = (columns["used_from"] + columns["used_to"]) / 2.0
     for name, key, style in (
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
-        fig.add_trace(
-            go.Bar(
-                x=middle,
-                y=columns[f"{key}_share_of_users"],
-                name=name,
-                marker={"color": style["color"]},
-                hovertemplate="%{fullData.name}: %{y:.3p} of users use about %{x:.1%}<extra></extra>",
-            )
-        )
+        hover = "%{fullData.name}: %{y:.3p} of users use about %{x:.1%}"
+        charts.add_bars(fig, name, middle, columns[f"{key}_share_of_users"], style, hover)
     return fig.update_layout(bargap=0.15)
 
 
@@ -104,23 +95,16 @@ def user_picture(view: MultitaskView) -> Picture:
 
 
 def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"])),
-        charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True),
-        height=360,
-    )
+    across = charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"]))
+    upwards = charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True)
+    fig = charts.figure(across, upwards, 360)
     for name, key, style in (
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
-        charts.add_curve(
-            fig,
-            name,
-            columns["tasks_of_user"],
-            columns[f"{key}_used"],
-            {**style, "shape": "linear"},
-            "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget",
-        )
+        look = {**style, "shape": "linear"}
+        hover = "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget"
+        charts.add_curve(fig, name, columns["tasks_of_user"], columns[f"{key}_used"], look, hover)
     return fig
 
 
@@ -153,22 +137,15 @@ def skew_picture(tasks: Tasks, skews: dict[str, WeightSkew]) -> Picture:
 
 def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, FloatArray]) -> go.Figure:
     most = max(float(columns[name].max()) for name in skews)
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes)),
-        charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True),
-        height=330,
-    )
+    across = charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes))
+    upwards = charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True)
+    fig = charts.figure(across, upwards, 330)
     for (name, style), symbol in zip(
         zip(skews, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
     ):
-        charts.add_points(
-            fig,
-            name,
-            columns["users_of_task"],
-            columns[name],
-            {"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
-            "%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved",
-        )
+        look = {"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8}
+        hover = "%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved"
+        charts.add_points(fig, name, columns["users_of_task"], columns[name], look, hover)
     return fig
 
 
@@ -203,25 +180,16 @@ def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
     floored = np.maximum(columns["estimate"], 1.0)
     everything = np.concatenate((x, floored, columns["estimate_and_slack"]))
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(x)),
-        charts.log_axis("Users, as estimated", log_limits(everything)),
-        height=360,
-    )
+    fig = charts.log_log(SIZE_AXIS, log_limits(x), "Users, as estimated", log_limits(everything), 360)
     ends = np.array(log_limits(x))
     charts.add_curve(fig, "The truth", ends, ends, UNIFORM, "exact")
     for name, y, style, symbol in (
         ("Estimate, at least 1", floored, SAMPLED, "x-thin-open"),
         ("Estimate + s, used", columns["estimate_and_slack"], CHOSEN, "circle"),
     ):
-        charts.add_points(
-            fig,
-            name,
-            x,
-            y,
-            {"color": style["color"], "size": 6, "symbol": symbol},
-            "%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}",
-        )
+        look = {"color": style["color"], "size": 6, "symbol": symbol}
+        hover = "%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}"
+        charts.add_points(fig, name, x, y, look, hover)
     return fig
 
 
@@ -258,10 +226,8 @@ def budget_picture(columns: dict[str, FloatArray], epsilon: float, budget: float
 
 def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float) -> go.Figure:
     x = columns["epsilon"]
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", (0.01, 20.0)),
-        charts.log_axis("User budget β", log_limits(_both(columns), 1.5)),
-        height=360,
+    fig = charts.log_log(
+        "Privacy budget ε", (0.01, 20.0), "User budget β", log_limits(_both(columns), 1.5), 360
     )
     hover = "%{fullData.name}<br>ε = %{x:.3g}: β = %{y:.3g}"
     charts.add_curve(fig, "Exact", x, columns["exact_beta"], CHOSEN, hover)
@@ -270,7 +236,7 @@ def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float
         fig, "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
     )
     now = f"now: ε = {wording.entered(epsilon)}, β = %{{y:.3g}}"
-    charts.add_marker(fig, "Now", epsilon, budget, CHOSEN["color"], "diamond", now)
+    charts.add_marker(fig, "Now", epsilon, budget, CHOSEN, "diamond", now)
     return fig
 
 

@@ -15,7 +15,7 @@ from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, charts, figures, jobs
+from pages.shared import cards, charts, figures, jobs, tables
 from pages.shared.figures import Picture
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)
@@ -70,11 +70,9 @@ def error_picture(result: ExperimentResult, algorithm: int, power: int, relative
 
 def _error_figure(result: ExperimentResult, columns: dict[str, FloatArray], relative: bool) -> go.Figure:
     name = "relative_rmse" if relative else "rmse"
-    fig = charts.figure(
-        charts.linear_axis("Exponent μ", (-0.04, 1.04)),
-        error_axis(result, relative),
-        height=300,
-    )
+    across = charts.linear_axis("Exponent μ", (-0.04, 1.04))
+    upwards = error_axis(result, relative)
+    fig = charts.figure(across, upwards, 300)
     fig.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], ticktext=["0", "1/4", "1/2", "3/4", "1"])
     for at, epsilon in enumerate(result.experiment.epsilons):
         line = {"color": LINES[at]["color"], "dash": DASHES[at], "width": 2}
@@ -181,12 +179,8 @@ def _figures(result: ExperimentResult) -> None:
                 picture = error_picture(result, a, p, relative)
                 st.markdown(picture.title)
                 figures.show_picture(picture)
-    st.dataframe(
-        table(result),
-        hide_index=True,
-        column_config={"Its RMSE": st.column_config.NumberColumn(format="%.4f")},
-        alt="Best exponent per algorithm, skew and privacy budget, and what 1/2 gains over 0 and 1",
-    )
+    alt = "Best exponent per algorithm, skew and privacy budget, and what 1/2 gains over 0 and 1"
+    tables.show(table(result), alt, formats={"Its RMSE": "%.4f"})
     st.caption(
         f"{wording.counted(done, 'run')}; whiskers and ± are two standard errors over "
         f"{wording.counted(experiment.repeats, 'repeat')}, the last two columns paired: a minus sign means "

@@ -99,34 +99,25 @@ def bucket_figure(
     across = {"title": {"text": f"{what} by size (users)"}, "type": "category", "tickangle": 0}
     fig = charts.figure(across, axis, height=height)
     fig.update_xaxes(tickfont={"size": 11})
-    fig.add_trace(
-        go.Bar(
-            x=names,
-            y=ratios - 1.0,
-            base=1.0,
-            name=name,
-            width=0.55,
-            marker={"color": CHOSEN["color"], "opacity": 0.75},
-            error_y=charts.whiskers(above, below, color=charts.NEUTRAL),
-            customdata=np.column_stack((ratios, ratios - below, ratios + above, [b.share for b in buckets])),
-            hovertemplate="%{x}<br>error bound %{customdata[0]:.3g} times that of uniform weights"
-            "<br>single tasks: %{customdata[1]:.3g} to %{customdata[2]:.3g}"
-            "<br>%{customdata[3]:.1%} of the total<extra></extra>",
-        )
+    charts.add_bars(
+        fig,
+        name,
+        names,
+        ratios - 1.0,
+        CHOSEN,
+        "%{x}<br>error bound %{customdata[0]:.3g} times that of uniform weights"
+        "<br>single tasks: %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>%{customdata[3]:.1%} of the total",
+        base=1.0,
+        width=0.55,
+        opacity=0.75,
+        error_y=charts.whiskers(above, below, color=charts.NEUTRAL),
+        customdata=np.column_stack((ratios, ratios - below, ratios + above, [b.share for b in buckets])),
     )
     for other in others:
-        charts.add_points(
-            fig,
-            other.name,
-            names,
-            [b.ratio for b in other.buckets],
-            {"color": other.color, "size": 11, "symbol": other.symbol},
-            "%{fullData.name}<br>%{x}: %{y:.3g}",
-        )
-    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
-    charts.legend_line(fig, uniform, line, group="uniform")
+        look = {"color": other.color, "size": 11, "symbol": other.symbol}
+        hover = "%{fullData.name}<br>%{x}: %{y:.3g}"
+        charts.add_points(fig, other.name, names, [b.ratio for b in other.buckets], look, hover)
+    charts.line_across(fig, 1, uniform, width=1.5)
     return fig
 
 
@@ -230,21 +221,13 @@ def weight_picture(view: MultitaskView) -> Picture:
 
 def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(view.problem.task_sizes)),
-        charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits))),
-        height=360,
-    )
+    across = charts.log_axis(SIZE_AXIS, log_limits(view.problem.task_sizes))
+    upwards = charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits)))
+    fig = charts.figure(across, upwards, 360)
     hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
     charts.add_curve(fig, "Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover)
-    charts.add_points(
-        fig,
-        _chosen(view),
-        x,
-        columns["weight_over_root_beta"],
-        {"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
-        hover + "",
-    )
+    look = {"color": CHOSEN["color"], "size": 6, "opacity": 0.8}
+    charts.add_points(fig, _chosen(view), x, columns["weight_over_root_beta"], look, hover)
     return fig
 
 
@@ -281,11 +264,9 @@ def size_picture(tasks: Tasks) -> Picture:
 
 def _size_figure(tasks: Tasks) -> go.Figure:
     columns = drawn_sizes(tasks)
-    fig = charts.figure(
-        charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"])),
-        charts.log_axis(SIZE_AXIS, log_limits(columns["users"])),
-        height=360,
-    )
+    across = charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"]))
+    upwards = charts.log_axis(SIZE_AXIS, log_limits(columns["users"]))
+    fig = charts.figure(across, upwards, 360)
     charts.add_curve(
         fig, "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
     )
@@ -312,11 +293,9 @@ def exponent_picture(view: MultitaskView, optima: Optima | None) -> Picture:
 
 def _exponent_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     low, high = float(columns["total_bound"].min()), float(columns["total_bound"].max())
-    fig = charts.figure(
-        charts.linear_axis("Exponent μ of the task's size", (-0.03, 1.03)),
-        charts.log_axis("Total error bound (1 = uniform)", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2)),
-        height=360,
-    )
+    across = charts.linear_axis("Exponent μ of the task's size", (-0.03, 1.03))
+    upwards = charts.log_axis("Total error bound (1 = uniform)", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2))
+    fig = charts.figure(across, upwards, 360)
     fig.update_xaxes(tickvals=list(MARKED), ticktext=["0", "1/4", "1/2", "1"])
     hover = "μ = %{x:.3g}: %{y:.3g} of uniform weights' bound"
     charts.add_curve(fig, "Total bound", columns["mu"], columns["total_bound"], CHOSEN, hover)

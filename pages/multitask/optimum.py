@@ -11,7 +11,7 @@ from pages.multitask import figures as multitask_charts
 from pages.multitask.answer import MultitaskView
 from pages.multitask.compare import Optima
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, figures, jobs
+from pages.shared import cards, fields, figures, jobs, tables
 
 
 def known_optima(view: MultitaskView) -> Optima | None:
@@ -61,8 +61,7 @@ def show_optimum(view: MultitaskView) -> None:
 
 def _show_methods(view: MultitaskView, optima: Optima) -> None:
     found = cached.methods(view.tasks, view.problem.loss, view.rule.exponent, optima)
-    number = st.column_config.NumberColumn
-    st.dataframe(
+    tables.show(
         {
             "Users of a task": [
                 "weigh the same" if m.optimum is optima.same_for_all else "may differ" for m in found
@@ -72,15 +71,15 @@ def _show_methods(view: MultitaskView, optima: Optima) -> None:
             "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
             "Largest weight skew": [100.0 * m.weight_skew.largest for m in found],
         },
-        hide_index=True,
-        column_config={
-            "Total bound": number(format="%.3f", help="1 is the exact optimum over free weights."),
-            "Above the optimum of its kind": number(format="%.2f %%"),
-            "Largest weight skew": number(
-                format="%.1f %%", help="Share of a task's weight that moves to other users, at worst."
+        "Total error bound of every way of dividing the budget, beside the optimum of its kind",
+        formats={
+            "Total bound": ("%.3f", "1 is the exact optimum over free weights."),
+            "Above the optimum of its kind": "%.2f %%",
+            "Largest weight skew": (
+                "%.1f %%",
+                "Share of a task's weight that moves to other users, at worst.",
             ),
         },
-        alt="Total error bound of every way of dividing the budget, beside the optimum of its kind",
     )
     for name, one in (("Problem (9)", optima.same_for_all), ("Free weights", optima.free)):
         assert one.certificate is not None
@@ -90,14 +89,9 @@ def _show_methods(view: MultitaskView, optima: Optima) -> None:
 def _show_beside(view: MultitaskView, optima: Optima) -> None:
     free = skew_of(optima.free)
     skews = {f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew, "Free weights": free}
-    left, right = st.columns(2)
-    for column, picture in (
-        (left, multitask_charts.optimum_picture(view, optima)),
-        (right, detail_figures.skew_picture(view.tasks, skews)),
-    ):
-        with column:
-            st.markdown(f"**{picture.title}**")
-            figures.show_picture(picture)
+    show_beside(
+        multitask_charts.optimum_picture(view, optima), detail_figures.skew_picture(view.tasks, skews)
+    )
     ratio = free.user_size_ratio
     st.markdown(
         "Free weights are better because light users give more to each task than heavy ones can. The price is "
@@ -107,3 +101,11 @@ def _show_beside(view: MultitaskView, optima: Optima) -> None:
         "users answer differently, and no bound here counts it."
     )
     cards.label(view.tasks.disclosure)
+
+
+def show_beside(*pictures: figures.Picture) -> None:
+    """Pictures side by side, each below its title."""
+    for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
+        with column:
+            st.markdown(f"**{picture.title}**")
+            figures.show_picture(picture)

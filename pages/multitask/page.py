@@ -11,7 +11,7 @@ from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.multitask import answer, cached, card, code, counts, experiment, inputs, optimum, tabs
 from pages.multitask import figures as multitask_charts
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, ranges, session
+from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, missing, ranges, session
 
 NO_TASKS = (
     "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
@@ -62,9 +62,7 @@ def load(parameters: MultitaskParameters) -> answer.MultitaskView | None:
             if view is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
-            st.page_link(
-                session.page_file("Your data"), label="Bring data with tasks", icon=":material/upload:"
-            )
+            missing.bring("Bring data with tasks")
     return view
 
 
@@ -81,13 +79,11 @@ def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> ca
 def show_buckets(view: answer.MultitaskView, budget: float) -> None:
     """The main figure: error bounds from tail to head."""
     limits = multitask_charts.bucket_limits(view.curve, [multitask_charts.uniform_sampling(view)])
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="tasks_ranges"):
+    note = "The axis stays put while you move μ, so that figures can be compared."
+    with ranges.under_figure("tasks_ranges", "Axis range", note) as (chart, below):
         errors = ranges.range_control(
             "Error bound (1 = uniform weights)", f"tasks_errors_{inputs.axis_version(view)}", *limits
         )
-        st.caption("The axis stays put while you move μ, so that figures can be compared.")
     figures.show_picture(multitask_charts.bucket_picture(view, budget, errors), below, chart)
 
 

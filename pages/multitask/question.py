@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, public
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,6 +26,9 @@ def generator_fields(source: TaskSource) -> tuple[str, ...]:
     return ("num_users", "num_tasks", "tasks_per_user", *uneven, "graph_seed")
 
 
+STEP = 0.025
+"""Of the slider of mu: every mu that the curve tries is one of its steps, so that the best one can be set."""
+
 QUESTION = Question(
     name="multitask",
     title="Many tasks",
@@ -39,16 +42,14 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
     fields={
-        "delta": Field(
-            From.PUBLIC,
-            label="δ",
-            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
+        "delta": public(
+            "δ",
+            "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
             width=110,
         ),
-        "source": Field(
-            From.PUBLIC,
-            label="Users and tasks",
-            help="Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
+        "source": public(
+            "Users and tasks",
+            "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
             names={
                 TaskSource.DATA: "Your data",
                 TaskSource.SKEWED: "Generated, skewed",
@@ -56,24 +57,24 @@ QUESTION = Question(
             },
             as_list=True,
         ),
-        "loss": Field(
-            From.PUBLIC,
-            label="Loss",
-            help="Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
+        "loss": public(
+            "Loss",
+            "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
             names={LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"},
         ),
+        # The page shows which one is best for the data, and a person sets that one.
         "exponent": Field(
-            From.DATA,  # The page shows which one is best for the data, and a person sets that one.
-            label="Favour small tasks, μ",
-            help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
+            "Favour small tasks, μ",
+            "A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
             "paper for convex and strongly convex losses.",
             asked="Exponent μ",
+            slider=(0.0, 1.0, STEP),
+            format="%.3g",
             width=180,
         ),
-        "fit": Field(
-            From.PUBLIC,
-            label="Fit to the budget",
-            help="Weights are scaled so that an average user would spend β/c, then users above β are scaled down. "
+        "fit": public(
+            "Fit to the budget",
+            "Weights are scaled so that an average user would spend β/c, then users above β are scaled down. "
             "Or every user is scaled up or down to exactly β.",
             asked="How weights are fitted to the budget",
             names={
@@ -84,110 +85,65 @@ QUESTION = Question(
             },
             as_list=True,
         ),
-        "log_constant": Field(
-            From.PUBLIC,
-            label="C",
-            help="c = C log n. The paper leaves this constant open.",
-            asked="C in c = C log n",
+        "log_constant": public(
+            "C", "c = C log n. The paper leaves this constant open.", asked="C in c = C log n"
         ),
         # Not renewed with new data: it is also compared on generated tasks, which new data do not change.
         "max_tasks": Field(
-            From.DATA,
-            label="Compare your own sampling",
-            help="Optional: the number k of tasks per user that you keep today, drawn at random.",
+            "Compare your own sampling",
+            "Optional: the number k of tasks per user that you keep today, drawn at random.",
             asked="Tasks per user of your own sampling",
             placeholder="tasks per user",
         ),
         # Whoever generates tasks may make them like the data: as many users, as uneven.
         "num_users": Field(
-            From.DATA,
-            label="Users",
-            help="The number of users, n.",
-            sentence="The number of users",
-            asked="Users generated",
+            "Users", "The number of users, n.", sentence="The number of users", asked="Users generated"
         ),
         "num_tasks": Field(
-            From.DATA,
-            label="Tasks",
-            help="The number of tasks, m.",
-            sentence="The number of tasks",
-            asked="Tasks generated",
+            "Tasks", "The number of tasks, m.", sentence="The number of tasks", asked="Tasks generated"
         ),
         "tasks_per_user": Field(
-            From.DATA,
-            label="Tasks per user",
-            help="The average number of tasks per user.",
+            "Tasks per user",
+            "The average number of tasks per user.",
             sentence="The number of tasks per user",
             asked="Tasks per user, on average",
         ),
         "skew": Field(
-            From.DATA,
-            label="Skew a",
-            help="Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
+            "Skew a",
+            "Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
             asked="Skew a of the tasks",
         ),
         "zipf_exponent": Field(
-            From.DATA,
-            label="Zipf exponent",
-            help="The $i$-th task is as popular as $i^{-s}$.",
-            asked="Zipf exponent of the tasks",
+            "Zipf exponent", "The $i$-th task is as popular as $i^{-s}$.", asked="Zipf exponent of the tasks"
         ),
-        "user_spread": Field(
-            From.DATA,
-            label="User spread",
-            help="The standard deviation of the log of a user's number of tasks.",
+        "user_spread": Field("User spread", "The standard deviation of the log of a user's number of tasks."),
+        "graph_seed": public(
+            "Seed", "The same seed draws the same users and tasks.", sentence="Seed of the generated tasks"
         ),
-        "graph_seed": Field(
-            From.PUBLIC,
-            label="Seed",
-            help="The same seed draws the same users and tasks.",
-            sentence="Seed of the generated tasks",
-        ),
-        "count_share": Field(
-            From.PUBLIC,
-            label="Share of β for counts",
-            help="Between 0.001 and 0.9; learning keeps the rest.",
-        ),
+        "count_share": public("Share of β for counts", "Between 0.001 and 0.9; learning keeps the rest."),
         "count_max_tasks": Field(
-            From.DATA,
-            label="Tasks counted per user, k",
-            help="They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
+            "Tasks counted per user, k",
+            "They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
             "low.",
             sentence="The number of tasks counted per user",
         ),
-        "count_covers": Field(
-            From.PUBLIC,
-            label="Let s cover what is not counted",
-            help="Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may cost "
+        "count_covers": public(
+            "Let s cover what is not counted",
+            "Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may cost "
             "more; privacy holds either way.",
         ),
-        "count_seed": Field(
-            From.PUBLIC,
-            label="Seed",
-            help="The seed of this simulation's noise.",
-            sentence="Seed of the private counts",
+        "count_seed": public(
+            "Seed", "The seed of this simulation's noise.", sentence="Seed of the private counts"
         ),
-        "experiment_epsilons": Field(
-            From.PUBLIC,
-            label="Privacy budgets ε",
-            help="One to four numbers, separated by commas.",
+        "experiment_epsilons": public(
+            "Privacy budgets ε", "One to four numbers, separated by commas.", longest=60
         ),
         "experiment_users": Field(
-            From.DATA,
-            label="Users",
-            help="100 to 50,000; the paper has 10,000.",
-            sentence="The number of users in the experiment",
+            "Users", "100 to 50,000; the paper has 10,000.", sentence="The number of users in the experiment"
         ),
-        "experiment_repeats": Field(
-            From.PUBLIC,
-            label="Repeats",
-            help=f"1 to {MOST_REPEATS} independent repetitions.",
-        ),
-        "experiment_seed": Field(
-            From.PUBLIC,
-            label="Seed",
-            help="The same seed gives the same figure.",
-            sentence="Seed of the experiment",
+        "experiment_repeats": public("Repeats", f"1 to {MOST_REPEATS} independent repetitions."),
+        "experiment_seed": public(
+            "Seed", "The same seed gives the same figure.", sentence="Seed of the experiment"
         ),
     },
     also=From.PUBLIC.each("tabs", "relative") | From.DATA.each("optimum_job", "experiment_job", "download"),

@@ -8,23 +8,12 @@ from dpcore.common import wording
 from dpcore.multitask import files
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import (
-    answer,
-    cached,
-    card,
-    detail_figures,
-    methods,
-    report,
-)
-from pages.multitask import (
-    figures as multitask_charts,
-)
-from pages.multitask import (
-    optimum as multitask_optimum,
-)
+from pages.multitask import answer, cached, card, detail_figures, methods, report
+from pages.multitask import figures as multitask_charts
+from pages.multitask import optimum as multitask_optimum
 from pages.multitask.answer import MultitaskView
 from pages.multitask.question import QUESTION
-from pages.shared import cards, figures, session, take_away
+from pages.shared import cards, figures, file_button, session, take_away
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000
@@ -40,20 +29,14 @@ def show_behind(view: MultitaskView, parameters: MultitaskParameters, said: card
 def show_weights(view: MultitaskView) -> None:
     """The total bound over mu, and the weights of the chosen mu."""
     optima = multitask_optimum.known_optima(view)
-    _show_beside(multitask_charts.exponent_picture(view, optima), multitask_charts.weight_picture(view))
-
-
-def _show_beside(*pictures: figures.Picture) -> None:
-    """Pictures side by side, each below its title."""
-    for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
-        with column:
-            st.markdown(f"**{picture.title}**")
-            figures.show_picture(picture)
+    multitask_optimum.show_beside(
+        multitask_charts.exponent_picture(view, optima), multitask_charts.weight_picture(view)
+    )
 
 
 def show_users_and_tasks(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """How much of the budget users use, and which users; how large tasks are, and what each gets."""
-    _show_beside(detail_figures.use_picture(view), detail_figures.user_picture(view))
+    multitask_optimum.show_beside(detail_figures.use_picture(view), detail_figures.user_picture(view))
     idle = view.problem.num_users - int((view.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
@@ -175,39 +158,31 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
             "a private mechanism."
         )
-    task_file = f"{figures.file_name('task_weights', disclosure)}.csv"
+    task_file, label = f"{figures.file_name('task_weights', disclosure)}.csv", disclosure.label
     with st.container(horizontal=True):
-        for label, make, file, mime in (
-            (
-                "Task weights (CSV)",
-                lambda: files.task_weights_csv(allocation, disclosure.label),
-                task_file,
-                "text/csv",
-            ),
-            (
-                "User-task weights (CSV)",
-                lambda: b"".join(
-                    piece.encode() for piece in files.pair_weights_csv(allocation, disclosure.label)
-                ),
-                f"{figures.file_name('user_task_weights', disclosure)}.csv",
-                "text/csv",
-            ),
-            (
-                "Code (Python)",
-                lambda: files.numpy_code(allocation, task_file),
-                "apply_weights.py",
-                "text/x-python",
-            ),
-        ):
-            st.download_button(
-                label,
-                make,
-                file_name=file,
-                mime=mime,
-                key=f"tasks_file_{label.split(' ')[0].lower()}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+        file_button.draw(
+            "Task weights (CSV)",
+            "task_weights.csv",
+            disclosure,
+            lambda: files.task_weights_csv(allocation, label),
+            key="tasks_file_task",
+        )
+        file_button.draw(
+            "User-task weights (CSV)",
+            "user_task_weights.csv",
+            disclosure,
+            lambda: b"".join(piece.encode() for piece in files.pair_weights_csv(allocation, label)),
+            key="tasks_file_user-task",
+        )
+        st.download_button(
+            "Code (Python)",
+            lambda: files.numpy_code(allocation, task_file),
+            file_name="apply_weights.py",
+            mime="text/x-python",
+            key="tasks_file_code",
+            on_click="ignore",
+            icon=":material/download:",
+        )
     pairs = view.tasks.graph.num_pairs
     st.caption(
         f"Label in both tables: *{disclosure.label}*. {wording.counted(pairs, 'line')} of user-task weights"

@@ -121,20 +121,20 @@ class PerGroupView:
     problem: PerGroupProblem
     choice: PairChoice | MeanChoice
     pair: Pair | None
-    parts: ErrorParts | None
-    cap: VectorChoice | None
-    radial: VectorChoice | None
     tuner: Pair | None
     own: Pair | None
     map: ErrorMap
-    good_groups: tuple[int, int] | None
     sizes: FloatArray
     errors: FloatArray
-    errors_scaled: FloatArray | None
-    one_mean: FloatArray | None
-    mean_size: float | None
     column: str
     value_column: str
+    parts: ErrorParts | None = None
+    cap: VectorChoice | None = None
+    radial: VectorChoice | None = None
+    good_groups: tuple[int, int] | None = None
+    errors_scaled: FloatArray | None = None
+    one_mean: FloatArray | None = None
+    mean_size: float | None = None
     selected: selected.SelectedView | None = None
 
     @property
@@ -438,18 +438,12 @@ def _compute_selected(
         problem=problem,
         choice=choice,
         pair=pair,
-        parts=None,
-        cap=None,
-        radial=None,
         tuner=tuner,
         own=own,
         map=found,
-        good_groups=None,
         sizes=problem.totals,
         errors=nothing if view.pair is None else np.sqrt(view.pair.mean_squares),
         errors_scaled=None if view.of_vector is None else np.sqrt(view.of_vector.mean_squares),
-        one_mean=None,
-        mean_size=None,
         column=facet.label,
         value_column=facet.value_column if asked.statistic is Statistic.SUM else "",
         selected=view,

@@ -69,7 +69,7 @@ def card(view: PerGroupView, data: Dataset) -> AnswerCard:
         headline=headline(view),
         detail=_detail(view, data),
         figures=_figures(view),
-        facts=(*_facts(view), *_chosen_privately(view, data)),
+        facts=_facts(view) | {"Choose privately offers": _chosen_privately(view, data)},
         assumptions=assumptions(view.parameters),
         proofs=_proofs(view),
         disclosure=data.provenance,
@@ -195,39 +195,28 @@ def _budget(parameters: PerGroupParameters) -> str:
     )
 
 
-def _selected_facts(view: PerGroupView, found: SelectedView) -> list[tuple[str, str]]:
-    facts = [("Budget", _budget(view.parameters))]
+def _selected_facts(view: PerGroupView, found: SelectedView) -> dict[str, str]:
+    facts = {"Budget": _budget(view.parameters)}
     if found.pair is not None:
         kept, lost = parts_of(view.problem, found.pair)
-        facts.append(
-            (
-                "What the error consists of",
-                f"groups that are not released {wording.percent(lost / (kept + lost))}, released ones "
-                f"{wording.percent(kept / (kept + lost))}.",
-            )
+        facts["What the error consists of"] = (
+            f"groups that are not released {wording.percent(lost / (kept + lost))}, released ones "
+            f"{wording.percent(kept / (kept + lost))}."
         )
     if found.vector is not None:
         rule = "a cap on each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
-        facts.append(
-            (
-                "Without sampling amounts",
-                f"{rule} errs by {error(view, found.vector.error)}, the best pair by {error(view, view.pair_error)}. "
-                f"Only the selection keeps {wording.counted(found.vector.max_groups, 'group')} of each user. Best of "
-                f"{wording.number(found.vector.looked_at)} settings; nothing proves that there is no better one.",
-            )
+        facts["Without sampling amounts"] = (
+            f"{rule} errs by {error(view, found.vector.error)}, the best pair by {error(view, view.pair_error)}. "
+            f"Only the selection keeps {wording.counted(found.vector.max_groups, 'group')} of each user. Best of "
+            f"{wording.number(found.vector.looked_at)} settings; nothing proves that there is no better one."
         )
     if found.of_tuner is not None:
-        facts.append(
-            (
-                "What PipelineDP's rule keeps",
-                f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
-                f"{wording.counted(view.sizes.size, 'group')} on average: groups that are not released cost it "
-                "nothing.",
-            )
+        facts["What PipelineDP's rule keeps"] = (
+            f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
+            f"{wording.counted(view.sizes.size, 'group')} on average: groups that are not released cost it "
+            "nothing."
         )
-    facts.append(
-        ("Programs", "are written for public lists of groups; there is none for private groups yet.")
-    )
+    facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
     return facts
 
 
@@ -241,8 +230,8 @@ def _good_enough(view: PerGroupView) -> str:
     return f"L0 from {wording.number(low)} to {wording.number(high)}{at} stays within 5{wording.PERCENT}."
 
 
-def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
-    facts = [] if view.selected is None else _selected_facts(view, view.selected)
+def _facts(view: PerGroupView) -> dict[str, str]:
+    facts = {} if view.selected is None else _selected_facts(view, view.selected)
     if view.parts is not None:
         parts, whole = view.parts, view.parts.total
         shares = [
@@ -252,50 +241,38 @@ def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
             ("noise", parts.noise),
         ]
         text = ", ".join(f"{name} {wording.percent(value / whole)}" for name, value in shares)
-        facts.append(("What the error consists of", f"{text}."))
+        facts["What the error consists of"] = f"{text}."
     if view.pair is not None:
         per_user = view.problem.pairs.groups_per_user
         over = int(np.sum(per_user > view.pair.max_groups))
         above = int(np.sum(np.abs(view.problem.amounts) > view.pair.max_amount))
-        facts.append(
-            (
-                "Who is affected",
-                f"{wording.counted(over, 'user')} ({wording.percent(over / per_user.size)}) "
-                f"{wording.agreeing(over, 'is', 'are')} in more groups than L0; "
-                f"{wording.counted(above, 'pair')} of a user and a group "
-                f"({wording.percent(above / view.problem.pairs.num_pairs)}) "
-                f"{wording.agreeing(above, 'holds', 'hold')} more than L∞.",
-            )
+        facts["Who is affected"] = (
+            f"{wording.counted(over, 'user')} ({wording.percent(over / per_user.size)}) "
+            f"{wording.agreeing(over, 'is', 'are')} in more groups than L0; "
+            f"{wording.counted(above, 'pair')} of a user and a group "
+            f"({wording.percent(above / view.problem.pairs.num_pairs)}) "
+            f"{wording.agreeing(above, 'holds', 'hold')} more than L∞."
         )
     if view.cap is not None and view.radial is not None:
-        facts.append(
-            (
-                "Without sampling",
-                f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
-                f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
-                "these statistics and public groups no pair has less error than the best cap, in any group.",
-            )
+        facts["Without sampling"] = (
+            f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
+            f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
+            "these statistics and public groups no pair has less error than the best cap, in any group."
         )
     elif not view.is_mean and view.selected is None:
-        facts.append(
-            (
-                "Without sampling",
-                "nothing is promised: with sums of any sign a pair of bounds can be better than every cap.",
-            )
+        facts["Without sampling"] = (
+            "nothing is promised: with sums of any sign a pair of bounds can be better than every cap."
         )
     for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):
         if other is not None:
-            facts.append(
-                (
-                    f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}",
-                    f"error {error(view, other.error)}, {wording.change(other.error, view.pair_error)} compared with "
-                    "the best.",
-                )
+            facts[f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}"] = (
+                f"error {error(view, other.error)}, {wording.change(other.error, view.pair_error)} compared with "
+                "the best."
             )
-    return tuple(facts)
+    return facts
 
 
-def _chosen_privately(view: PerGroupView, data: Dataset) -> tuple[tuple[str, str], ...]:
+def _chosen_privately(view: PerGroupView, data: Dataset) -> str:
     """What *Choose privately* has for this question, and what it has not."""
     no_pair = (
         "no pair: the search needs every user's groups, and one user can move the best pair by any amount, so that no "
@@ -306,7 +283,7 @@ def _chosen_privately(view: PerGroupView, data: Dataset) -> tuple[tuple[str, str
     public = asked.num_groups if asked.num_groups is not None or data.is_private else view.sizes.size
     margin = private_margin(asked, public or 1)
     if margin is None or view.scaled is None or counted.get(asked.statistic) is not data.contribution:
-        return (("Choose privately offers", f"{no_pair}."),)
+        return f"{no_pair}."
     times = "" if asked.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
     users = (
         f"({times}number of groups − 1) / {wording.entered(asked.epsilon)} users"
@@ -314,11 +291,8 @@ def _chosen_privately(view: PerGroupView, data: Dataset) -> tuple[tuple[str, str
         else wording.counted(margin, "user")
     )
     return (
-        (
-            "Choose privately offers",
-            f"{no_pair}; but T of cap or scaling, for a *Count of rows* with a margin of {users}: the least sum of all "
-            "groups' mean absolute errors, by a score that one user changes by at most 1.",
-        ),
+        f"{no_pair}; but T of cap or scaling, for a *Count of rows* with a margin of {users}: the least sum of all "
+        "groups' mean absolute errors, by a score that one user changes by at most 1."
     )
 
 

@@ -26,7 +26,7 @@ from dpcore.report.script import Source
 from pages.per_group import figures, methods
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
 from pages.per_group.question import QUESTION
-from pages.shared import cards, file_button, layout, lazy_tabs, take_away
+from pages.shared import answer_tabs, file_button, layout, take_away
 from pages.shared import figures as shared_figures
 from pages.shared.cache import cached
 from pages.shared.cards import AnswerCard, KeyNumber
@@ -128,9 +128,8 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
             ),
             KeyNumber("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
         ),
-        facts=(("What is approximate", APPROXIMATE), ("How it was found", choice.ended.split(". ")[0] + ".")),
+        facts={"What is approximate": APPROXIMATE, "How it was found": choice.ended.split(". ")[0] + "."},
         assumptions=summary_assumptions(asked),
-        proofs=(),
         disclosure=data.provenance,
     )
 
@@ -185,20 +184,16 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
         InvalidInput: As `compute`.
     """
     view = answer(data.digest, parameters, data)
-    told = card(view, data)
-    with places.answer:
-        cards.answer(told, key="per_group_card")
     with places.figure:
         shared_figures.show_picture(picture(view, data))
-    with places.below:
-        lazy_tabs.draw(
-            {
-                layout.BEHIND: lambda: _behind(view, told),
-                layout.DOWNLOADS: lambda: _files(view, data),
-                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-            },
-            QUESTION.key("tabs"),
-        )
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card(view, data),
+        {},
+        lambda: _files(view, data),
+        used=lambda: _what_is_used(view),
+    )
 
 
 def _files(view: DistributionView, data: Dataset) -> None:
@@ -217,17 +212,11 @@ def _files(view: DistributionView, data: Dataset) -> None:
         "what the script reads and *Your data* opens: it names no user and no group. Label of both: "
         f"*{data.provenance.label}*."
     )
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: choice_json(view, data)
-        )
-        if held:
-            file_button.draw(
-                "Distribution of pairs (JSON)",
-                "pair_distribution.json",
-                data.provenance,
-                lambda: pair_distribution.to_text(data),
-            )
+    parts: list[take_away.Part] = [
+        ("Choice (JSON)", "per_group_choice.json", lambda: choice_json(view, data)),
+        ("Distribution of pairs (JSON)", "pair_distribution.json", lambda: pair_distribution.to_text(data)),
+    ]
+    file_button.draw_row(parts if held else parts[:1], data.provenance)
     if not held:
         st.caption(
             f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "
@@ -235,10 +224,7 @@ def _files(view: DistributionView, data: Dataset) -> None:
         )
 
 
-def _behind(view: DistributionView, told: AnswerCard) -> None:
-    cards.behind(told)
-    sizes = view.problem.sizes
-    st.caption(
-        f"{wording.counted(int(sizes.pairs.sum()), 'pair')} of a user and a group; "
-        f"{wording.counted(view.problem.num_groups, 'group')} of {plain(view.label)} released."
-    )
+def _what_is_used(view: DistributionView) -> str:
+    pairs = wording.counted(int(view.problem.sizes.pairs.sum()), "pair")
+    groups = wording.counted(view.problem.num_groups, "group")
+    return f"{pairs} of a user and a group; {groups} of {plain(view.label)} released."

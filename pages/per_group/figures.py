@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Protocol
 
@@ -9,11 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group import PerGroupParameters, Statistic
 from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, ErrorMap, NormCurves, Pair, PerGroupView, unit_of
 from pages.per_group.selected import OverEpsilon
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 CAP: dict[str, Any] = {"color": "#009E73", "dash": "solid", "width": 2.5}
 RADIAL: dict[str, Any] = {"color": "#D55E00", "dash": "dash", "width": 2.5}
@@ -57,11 +60,9 @@ class MapView(Protocol):
 
 def amount_axis(view: MapView) -> str:
     """Title of the axis of L-infinity."""
-    unit = {
-        Statistic.ROWS: "rows",
-        Statistic.USERS: "1 each",
-        Statistic.MEAN: "rows",
-    }.get(view.parameters.statistic, "unit of the column")
+    unit = {Statistic.ROWS: "rows", Statistic.USERS: "1 each", Statistic.MEAN: "rows"}.get(
+        view.parameters.statistic, "unit of the column"
+    )
     return f"L∞, amount per user and group ({unit})"
 
 
@@ -77,9 +78,7 @@ def map_figure(view: MapView) -> go.Figure:
     marked = [pair for pair in (view.pair, view.tuner, view.own) if pair is not None]
     x = _limits(found.groups, *(float(p.max_groups) for p in marked))
     y = _limits(found.amounts, *(p.max_amount for p in marked))
-    fig = charts.figure(
-        charts.log_axis("L0, groups per user", x), charts.log_axis(amount_axis(view), y), height=430
-    )
+    fig = charts.log_log("L0, groups per user", x, amount_axis(view), y, 430)
     best = view.pair_error if view.pair is not None else float(found.errors.min())
     best = min(best, float(found.errors.min()))
     # Ratios to the best on a log scale: the colour of 1 is the lightest.
@@ -123,15 +122,8 @@ def map_figure(view: MapView) -> go.Figure:
         line = found.errors[0] if found.amounts.size == 1 else found.errors[:, 0]
         return _line_figure(view, line)
     for name, pair, color, symbol in _marks(view):
-        charts.add_marker(
-            fig,
-            name,
-            pair.max_groups,
-            pair.max_amount,
-            color,
-            symbol,
-            f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}",
-        )
+        text = f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}"
+        charts.add_marker(fig, name, pair.max_groups, pair.max_amount, color, symbol, text)
     return fig
 
 
@@ -166,6 +158,17 @@ def _line_figure(view: MapView, errors: FloatArray) -> go.Figure:
         at = pair.max_groups if by_groups else pair.max_amount
         charts.add_marker(fig, name, at, pair.error, color, symbol, f"{name}: %{{x:,}}<br>error %{{y:,.3~g}}")
     return fig
+
+
+def map_picture(view: PerGroupView, kind: Provenance, demonstration: str = "") -> Picture:
+    """The error over both bounds; ``demonstration`` says of invented data that they are."""
+
+    def draw() -> go.Figure:
+        figure = map_figure(view)
+        return charts.labelled(figure, demonstration) if demonstration else figure
+
+    alt = f"{demonstration}. {map_alt(view)}" if demonstration else map_alt(view)
+    return Picture("per-group-error", "Error over both bounds", draw, alt, map_columns(view), kind)
 
 
 def map_columns(view: MapView) -> dict[str, FloatArray]:
@@ -209,21 +212,20 @@ def norm_figure(view: PerGroupView, curves: NormCurves) -> go.Figure:
     ):
         if choice is not None and choice.max_norm > 0.0:
             hover = f"{label}: T = %{{x:,.4~g}}<br>error %{{y:,.3~g}}"
-            charts.add_marker(fig, label, choice.max_norm, choice.error, line["color"], symbol, hover)
+            charts.add_marker(fig, label, choice.max_norm, choice.error, line, symbol, hover)
     return fig
 
 
-def norm_columns(curves: NormCurves) -> dict[str, FloatArray]:
-    """What `norm_figure` draws as lines."""
-    return {"max_norm": curves.norms, "error_of_cap": curves.cap, "error_of_scaling": curves.radial}
-
-
-def norm_alt(view: PerGroupView) -> str:
-    """The takeaway of `norm_figure`."""
+def norm_picture(view: PerGroupView, curves: NormCurves, kind: Provenance) -> Picture:
+    """The error against the bound on a user's vector."""
     assert view.scaled is not None
-    return (
+    alt = (
         f"Bounding whole vectors has an error of {wording.number(view.scaled.error)} at its best, against "
         f"{wording.number(view.pair_error)} of the best pair of bounds."
+    )
+    columns = {"max_norm": curves.norms, "error_of_cap": curves.cap, "error_of_scaling": curves.radial}
+    return Picture(
+        "per-group-norm", "Error over the norm", lambda: norm_figure(view, curves), alt, columns, kind
     )
 
 
@@ -254,37 +256,17 @@ def group_figure(view: PerGroupView) -> go.Figure:
     unit = "unit of the values" if view.is_mean else "1 = the group's size"
     what = "Rows of the group" if view.is_mean else "Size of the group, t"
     if not size.size or not every.size:
-        return charts.figure(
-            charts.log_axis(what, (1.0, 10.0)), charts.log_axis(f"Error ({unit})", (0.1, 1.0))
-        )
+        return charts.log_log(what, (1.0, 10.0), f"Error ({unit})", (0.1, 1.0))
     limits = _limits(every, *(() if view.is_mean else (USEFUL / 2.0, 1.5)))
-    fig = charts.figure(
-        charts.log_axis(what, _limits(size)),
-        charts.log_axis(f"Error of a group ({unit})", limits),
-        height=420,
-    )
+    fig = charts.log_log(what, _limits(size), f"Error of a group ({unit})", limits, 420)
     for name, values, color, symbol in series:
         above = values > 0.0
-        charts.add_points(
-            fig,
-            name,
-            size[above],
-            values[above],
-            {"color": color, "size": 6, "symbol": symbol, "opacity": 0.75},
-            f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}",
-        )
+        look = {"color": color, "size": 6, "symbol": symbol, "opacity": 0.75}
+        hover = f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}"
+        charts.add_points(fig, name, size[above], values[above], look, hover)
     if not view.is_mean:
         for at, words in ((1.0, "as large as the group"), (USEFUL, f"10{wording.PERCENT}")):
-            fig.add_hline(y=at, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
-            fig.add_annotation(
-                x=1,
-                xref="paper",
-                y=math.log10(at),
-                text=words,
-                showarrow=False,
-                xanchor="right",
-                yanchor="bottom",
-            )
+            charts.line_with_words(fig, at, words)
     return fig
 
 
@@ -301,38 +283,32 @@ def group_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return found
 
 
-def group_alt(view: PerGroupView) -> str:
-    """The takeaway of `group_figure`."""
+def group_picture(view: PerGroupView, kind: Provenance) -> Picture:
+    """Every group's error against its size."""
     if view.is_mean:
-        return (
-            "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+        alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+    else:
+        alt = (
+            "The error of a group, divided by its size, falls as groups grow: "
+            f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not "
+            "better than publishing 0."
         )
-    return (
-        "The error of a group, divided by its size, falls as groups grow: "
-        f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not better "
-        "than publishing 0."
-    )
+    columns = group_columns(view)
+    return Picture("per-group-sizes", "Error of each group", lambda: group_figure(view), alt, columns, kind)
 
 
 def survival_figure(view: PerGroupView) -> go.Figure:
     """The probability that a group is released, against its users."""
     columns = survival_columns(view)
     users = columns["users"]
-    fig = charts.figure(
-        charts.log_axis("Users in the group", _limits(users)),
-        charts.linear_axis("Probability that it is released", (-0.03, 1.03)),
-        height=380,
+    fig = charts.log_linear(
+        "Users in the group", _limits(users), "Probability that it is released", (-0.03, 1.03), 380
     )
     for name, column, color, symbol, size in SURVIVAL:
         if column in columns:
-            charts.add_points(
-                fig,
-                name,
-                users,
-                columns[column],
-                {"color": color, "size": size, "symbol": symbol},
-                f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}",
-            )
+            look = {"color": color, "size": size, "symbol": symbol}
+            hover = f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}"
+            charts.add_points(fig, name, users, columns[column], look, hover)
     return fig
 
 
@@ -358,16 +334,19 @@ def survival_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return columns
 
 
-def survival_alt(view: PerGroupView) -> str:
-    """The takeaway of `survival_figure`."""
+def survival_picture(view: PerGroupView, kind: Provenance) -> Picture:
+    """The probability that a group is released, against its users."""
     assert view.selected is not None
-    if view.selected.pair is None:
-        return "With the best pair no group is released."
-    return (
-        "The more users a group has, the likelier it is released: "
-        f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
-        "average with the best pair."
-    )
+    alt = "With the best pair no group is released."
+    if view.selected.pair is not None:
+        alt = (
+            "The more users a group has, the likelier it is released: "
+            f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
+            "average with the best pair."
+        )
+    columns = survival_columns(view)
+    draw = functools.partial(survival_figure, view)
+    return Picture("per-group-survival", "Which groups survive", draw, alt, columns, kind)
 
 
 def _budgets(view: PerGroupView) -> list[tuple[str, OverEpsilon, dict[str, Any]]]:
@@ -381,11 +360,9 @@ def kept_over_epsilon(view: PerGroupView) -> go.Figure:
     """How many groups are released on average, against epsilon."""
     curves = _budgets(view)
     every = np.concatenate([curve.epsilons for _, curve, _ in curves])
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
-        charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size))),
-        height=340,
-    )
+    across = charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every))
+    upwards = charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size)))
+    fig = charts.figure(across, upwards, 340)
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g} groups"
     for name, curve, line in curves:
         charts.add_curve(fig, name, curve.epsilons, curve.groups, line, hover)
@@ -397,11 +374,9 @@ def error_over_epsilon(view: PerGroupView) -> go.Figure:
     curves = _budgets(view)
     every = np.concatenate([curve.epsilons for _, curve, _ in curves])
     most = max(float((curve.error_kept + curve.error_lost).max()) for _, curve, _ in curves)
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
-        charts.linear_axis(f"Part of the error ({unit_of(view.parameters)})", (0.0, most)),
-        height=340,
-    )
+    across = charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every))
+    upwards = charts.linear_axis(f"Part of the error ({unit_of(view.parameters)})", (0.0, most))
+    fig = charts.figure(across, upwards, 340)
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g}"
     for name, curve, line in curves:
         lost = {**line, "dash": "solid"}
@@ -423,11 +398,19 @@ def epsilon_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return columns
 
 
-def epsilon_alt(view: PerGroupView) -> str:
-    """The takeaway of both."""
+def epsilon_pictures(view: PerGroupView, kind: Provenance) -> list[Picture]:
+    """Groups released and the parts of the error, against epsilon."""
     _, curve, _ = _budgets(view)[0]
-    return (
+    alt = (
         f"From ε = {wording.number(curve.epsilons[0])} to {wording.number(curve.epsilons[-1])} the groups released on "
         f"average go from {wording.number(curve.groups[0])} to {wording.number(curve.groups[-1])}, and what lost "
         f"groups add to the error from {wording.number(curve.error_lost[0])} to {wording.number(curve.error_lost[-1])}."
     )
+    columns = epsilon_columns(view)
+    return [
+        Picture(f"per-group-{name}-over-epsilon", title, functools.partial(draw, view), alt, columns, kind)
+        for name, title, draw in (
+            ("kept", "Groups released over ε", kept_over_epsilon),
+            ("error", "Parts of the error over ε", error_over_epsilon),
+        )
+    ]

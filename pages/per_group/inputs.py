@@ -36,9 +36,9 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     fields.start(QUESTION)
     state, key = st.session_state, QUESTION.key
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    for name in ("delta", "floor", "selection_share", "selection_delta"):
-        if state[key(name)] is None and not (name == "delta" and state[key("noise")] is NoiseKind.GAUSSIAN):
-            state[key(name)] = QUESTION.first(name)
+    fields.refill(QUESTION, "floor", "selection_share", "selection_delta")
+    if state[key("noise")] is not NoiseKind.GAUSSIAN:
+        fields.refill(QUESTION, "delta")
     statistics = offered(data)
     if state[key("statistic")] not in statistics:
         state[key("statistic")] = statistics[0]
@@ -50,8 +50,7 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
             # A link of another statistic has no range, and leaves the fields empty.
             if all(state[end] is None for end in ends) and state.get(key("proposed")):
                 state[key("lower")], state[key("upper")] = state[key("proposed")]
-            fields.draw(QUESTION, "lower")
-            fields.draw(QUESTION, "upper")
+            fields.draw_all(QUESTION, "lower", "upper")
         objectives = [o for o in Objective if not (mean and o.relative)]
         if state[key("objective")] not in objectives:
             state[key("objective")] = Objective.ROOT_MEAN_SQUARE
@@ -64,18 +63,14 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
             fields.draw(QUESTION, "floor")
         private = statistic.non_negative and fields.draw(QUESTION, "selection").private
         if private:
-            with fields.row():
-                fields.draw(QUESTION, "selection_share")
-                fields.draw(QUESTION, "selection_delta")
+            fields.draw_row(QUESTION, "selection_share", "selection_delta")
         else:
             fields.draw(QUESTION, "num_groups")
         noise = fields.draw(QUESTION, "noise")
         if noise is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
         fields.draw(QUESTION, "neighbours")
-        with fields.row():
-            fields.draw(QUESTION, "own_groups")
-            fields.draw(QUESTION, "own_amount")
+        fields.draw_row(QUESTION, "own_groups", "own_amount")
     unused = [
         *(() if noise is NoiseKind.GAUSSIAN else ("delta",)),
         *(() if objective.floored else ("floor",)),

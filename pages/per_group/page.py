@@ -6,10 +6,9 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.per_group import PerGroupParameters
-from pages.per_group import answer as per_group_view
 from pages.per_group import card, distribution, figures, inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import cards, charts, drawn, fields, jobs, keys, layout, lazy_tabs, missing, session
+from pages.shared import answer_tabs, drawn, fields, jobs, keys, layout, missing, session
 from pages.shared import figures as shared_figures
 
 in_use = session.dataset()
@@ -46,24 +45,25 @@ def body(places: layout.Places) -> None:
         return
     drawn.answers(view.parameters)
     with places.figure:  # First: its message goes ahead of all others.
-        figure, alt = figures.map_figure(view), figures.map_alt(view)
-        if demonstration:
-            figure, alt = charts.labelled(figure, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
-        shared_figures.show(
-            figure,
-            "per_group_error",
-            alt,
-            figures.map_columns(view),
-            data.provenance,
-        )
-    answer = card.card(view, data)
-    with places.answer:
-        cards.answer(answer, key="per_group_card")
-        if demonstration:
-            st.page_link(session.page_file("Your data"), label="Bring groups", icon=":material/upload:")
+        label = missing.DEMONSTRATION if demonstration else ""
+        shared_figures.show_picture(figures.map_picture(view, data.provenance, label))
+    if view.selected is not None:
+        of = {"Which groups survive": lambda: tabs.survival(view, data)}
+    else:
+        of = {"Scaling instead": lambda: tabs.scaling(view, data)}
+    of["Error of each group"] = lambda: tabs.groups(view, data)
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card.card(view, data),
+        of,
+        lambda: tabs.show_files(view, data),
+        used=lambda: tabs.what_is_used(view, data),
+    )
+    if demonstration:
+        with places.answer:
+            missing.bring("Bring groups")
     show_progress(parameters, before, places)
-    with places.below:
-        show_tabs(view, answer)
 
 
 def show_progress(parameters: PerGroupParameters, before: bool, places: layout.Places) -> None:
@@ -84,22 +84,6 @@ def show_distribution(parameters: PerGroupParameters, places: layout.Places) -> 
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-
-
-def show_tabs(view: per_group_view.PerGroupView, answer: cards.AnswerCard) -> None:
-    """What stands behind the answer, and the other figures."""
-    of = {
-        layout.BEHIND: lambda: tabs.behind(view, data, answer),
-        **(
-            {"Which groups survive": lambda: tabs.survival(view, data)}
-            if view.selected is not None
-            else {"Scaling instead": lambda: tabs.scaling(view, data)}
-        ),
-        "Error of each group": lambda: tabs.groups(view, data),
-        layout.DOWNLOADS: lambda: tabs.show_files(view, data),
-        layout.COMPUTED: tabs.computed,
-    }
-    lazy_tabs.draw(of, QUESTION.key("tabs"))
 
 
 layout.show(QUESTION, body)

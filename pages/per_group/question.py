@@ -16,7 +16,7 @@ from dpcore.per_group.parameters import (
     Statistic,
 )
 from dpcore.per_group.selection_rules import SelectionRule
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, of_values, public
 from pages.shared.round_numbers import rounded_out
 
 
@@ -47,10 +47,10 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=PerGroupParameters,
     fields={
-        "statistic": Field(
-            From.PUBLIC,  # Every release says what it is.
-            label="Released",
-            help="For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a "
+        # Every release says what it is.
+        "statistic": public(
+            "Released",
+            "For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a "
             "column with negative values is a signed sum. A mean needs a public range of a row's value, from what the "
             "quantity is.",
             asked="Released per group",
@@ -66,17 +66,16 @@ QUESTION = Question(
         ),
         # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
         "num_groups": Field(
+            "Groups on the list",
+            "All groups that are released, those without rows included. Public: from a list of your own.",
             renewed=True,
-            label="Groups on the list",
-            help="All groups that are released, those without rows included. Public: from a list of your own.",
             asked="Groups on the public list",
             placeholder="as in the data",
             width=170,
         ),
-        "selection": Field(
-            From.PUBLIC,
-            label="Groups",
-            help="From a *public list*, or *selected privately* by how many users they have: a group is released only "
+        "selection": public(
+            "Groups",
+            "From a *public list*, or *selected privately* by how many users they have: a group is released only "
             "if that does not tell of any one user. Libraries offer three rules; the truncated geometric one keeps "
             "most groups.",
             asked="Groups that are released",
@@ -89,10 +88,9 @@ QUESTION = Question(
             as_list=True,
             width=170,
         ),
-        "objective": Field(
-            From.PUBLIC,
-            label="Error to minimise",
-            help="t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean "
+        "objective": public(
+            "Error to minimise",
+            "t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean "
             "square); *mean* is the mean of the groups' errors, as in PipelineDP's tuner; *relative* divides each by "
             "max(t, floor); *large groups* looks only at groups with t of at least the floor.",
             asked="Error that is minimised",
@@ -107,79 +105,63 @@ QUESTION = Question(
             width=160,
         ),
         "floor": Field(
-            From.DATA,
-            label="Floor",
-            help="Least size that an error is divided by, or least size of a large group (of means, in rows). Public.",
+            "Floor",
+            "Least size that an error is divided by, or least size of a large group (of means, in rows). Public.",
             sentence="the floor",
             first=10.0,
             width=120,
         ),
-        "lower": Field(
-            From.VALUES,
-            label="Lowest L",
-            sentence="Lowest value L",
-            asked="Lowest value, L",
-            width=86,
-        ),
-        "upper": Field(
-            From.VALUES,
-            label="Highest U",
-            sentence="Highest value U",
-            asked="Highest value, U",
-            width=86,  # Five fields, the button and their gaps fill the line.
-        ),
-        "noise": Field(
-            From.PUBLIC,
-            label="Noise",
-            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
+        "lower": of_values("Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86),
+        # Five fields, the button and their gaps fill the line.
+        "upper": of_values("Highest U", sentence="Highest value U", asked="Highest value, U", width=86),
+        "noise": public(
+            "Noise",
+            "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
         ),
-        "delta": Field(
-            From.PUBLIC,  # Like ε it is published with every release.
-            label="δ",
-            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+        # Like ε it is published with every release.
+        "delta": public(
+            "δ",
+            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
             sentence="δ",
             first=DEFAULT_DELTA,
             width=110,
         ),
-        "neighbours": Field(
-            From.PUBLIC,
-            label="Neighbouring data",
-            help="Add or remove one user, as libraries do, or replace one by another, which needs more noise.",
+        "neighbours": public(
+            "Neighbouring data",
+            "Add or remove one user, as libraries do, or replace one by another, which needs more noise.",
             names={
                 Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
                 Neighbours.REPLACE_USER: "Replace a user",
             },
         ),
-        "selection_share": Field(
-            From.PUBLIC,
-            label="ε for selecting groups",
-            help="Share of ε; the rest is for the noise. Libraries split evenly.",
+        "selection_share": public(
+            "ε for selecting groups",
+            "Share of ε; the rest is for the noise. Libraries split evenly.",
             sentence="the selection's share of ε",
             asked="Share of ε for selecting groups",
             first=DEFAULT_SELECTION_SHARE,
             step=0.05,
             width=180,
         ),
-        "selection_delta": Field(
-            From.PUBLIC,
-            label="δ for selecting groups",
-            help="Besides the δ of Gaussian noise: both add up.",
+        "selection_delta": public(
+            "δ for selecting groups",
+            "Besides the δ of Gaussian noise: both add up.",
             sentence="the selection's δ",
             first=DEFAULT_DELTA,
             width=180,
         ),
         "own_groups": Field(
+            "Your own L0",
+            "Groups per user, in the pair that you use today.",
             renewed=True,
-            label="Your own L0",
-            help="Groups per user, in the pair that you use today.",
             placeholder="optional",
             width=140,
         ),
         "own_amount": Field(
+            "Your own L∞",
+            "Rows, or amount, per user and group in that pair.",
             renewed=True,
-            label="Your own L∞",
-            help="Rows, or amount, per user and group in that pair.",
             placeholder="optional",
             width=140,
         ),

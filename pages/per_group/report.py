@@ -7,7 +7,6 @@ from dpcore.per_group.files import per_group_choice_json
 from dpcore.report.script import Source
 from pages.per_group import answer, card, figures
 from pages.per_group.question import QUESTION
-from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
 
 
@@ -24,35 +23,10 @@ def choice_json(view: answer.PerGroupView, data: Dataset) -> str:
 
 def per_group_report(view: answer.PerGroupView, data: Dataset, source: Source) -> ReportContent:
     """What the page Per group contributes to its report."""
-    pictures = [
-        Picture(
-            "per-group-error",
-            "Error over both bounds",
-            lambda: figures.map_figure(view),
-            figures.map_alt(view),
-            figures.map_columns(view),
-            data.provenance,
-        ),
-        Picture(
-            "per-group-sizes",
-            "Error of each group",
-            lambda: figures.group_figure(view),
-            figures.group_alt(view),
-            figures.group_columns(view),
-            data.provenance,
-        ),
-    ]
+    kind = data.provenance
+    pictures = [figures.map_picture(view, kind), figures.group_picture(view, kind)]
     if view.selected is not None and (view.selected.pair or view.selected.vector):
-        pictures.append(
-            Picture(
-                "per-group-survival",
-                "Which groups survive",
-                lambda: figures.survival_figure(view),
-                figures.survival_alt(view),
-                figures.survival_columns(view),
-                data.provenance,
-            )
-        )
+        pictures.append(figures.survival_picture(view, kind))
     return ReportContent(
         question=QUESTION,
         parameters=view.parameters,

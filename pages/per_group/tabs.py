@@ -7,15 +7,13 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from pages.per_group import answer, cached, figures, methods, report
-from pages.per_group.question import QUESTION
-from pages.shared import cards, file_button, take_away
 from pages.shared import figures as shared_figures
+from pages.shared import take_away
 from pages.shared.text import plain
 
 
-def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and what it was computed from."""
-    cards.behind(card)
+def what_is_used(view: answer.PerGroupView, data: Dataset) -> str:
+    """What the answer was computed from, and what is not proved."""
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
@@ -29,7 +27,7 @@ def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> 
         told.append("Nothing proves that the pair is the best.")
     if view.is_mean:
         told.append(view.choice.ended)
-    st.caption(" ".join(told))
+    return " ".join(told)
 
 
 def scaling(view: answer.PerGroupView, data: Dataset) -> None:
@@ -52,13 +50,7 @@ def scaling(view: answer.PerGroupView, data: Dataset) -> None:
         "any group; scaling often errs least over all groups."
     )
     curves = cached.norm_curves(data.digest, view.parameters, view)
-    shared_figures.show(
-        figures.norm_figure(view, curves),
-        "per_group_norm",
-        figures.norm_alt(view),
-        figures.norm_columns(curves),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.norm_picture(view, curves, data.provenance))
 
 
 def survival(view: answer.PerGroupView, data: Dataset) -> None:
@@ -69,26 +61,15 @@ def survival(view: answer.PerGroupView, data: Dataset) -> None:
     st.markdown("\n".join(f"- {sentence}" for sentence in survival_sentences(view)))
     if found.pair is None and found.vector is None:
         return
-    shared_figures.show(
-        figures.survival_figure(view),
-        "per_group_survival",
-        figures.survival_alt(view),
-        figures.survival_columns(view),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.survival_picture(view, data.provenance))
     if number > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their users.")
     if found.over_epsilon is None and found.vector_over_epsilon is None:
         return
-    left, right = st.columns(2, gap="medium")
-    for place, draw, key in (
-        (left, figures.kept_over_epsilon, "per_group_kept_over_epsilon"),
-        (right, figures.error_over_epsilon, "per_group_error_over_epsilon"),
-    ):
+    pictures = figures.epsilon_pictures(view, data.provenance)
+    for place, picture in zip(st.columns(2, gap="medium"), pictures, strict=True):
         with place:
-            shared_figures.show(
-                draw(view), key, figures.epsilon_alt(view), figures.epsilon_columns(view), data.provenance
-            )
+            shared_figures.show_picture(picture)
 
 
 def survival_sentences(view: answer.PerGroupView) -> list[str]:
@@ -122,13 +103,7 @@ def survival_sentences(view: answer.PerGroupView) -> list[str]:
 def groups(view: answer.PerGroupView, data: Dataset) -> None:
     """Every group's error against its size."""
     st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
-    shared_figures.show(
-        figures.group_figure(view),
-        "per_group_sizes",
-        figures.group_alt(view),
-        figures.group_columns(view),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.group_picture(view, data.provenance))
     if view.sizes.size > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their sizes.")
 
@@ -171,16 +146,6 @@ def show_files(view: answer.PerGroupView, data: Dataset) -> None:
         data.provenance,
         lambda: report.per_group_report(view, data, source),
         methods.methods(view, data),
-    )
-    st.markdown(
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
-        f"*{data.provenance.label}*."
+        f"*{data.provenance.label}*.",
     )
-    file_button.draw(
-        "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: report.choice_json(view, data)
-    )
-
-
-def computed() -> None:
-    """The formulae."""
-    st.markdown(QUESTION.formula())

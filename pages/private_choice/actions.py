@@ -23,7 +23,7 @@ from pages.private_choice import code
 from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
-from pages.shared import cards, code_panel, dialogs, fields, figures, keys, session
+from pages.shared import cards, code_panel, dialogs, fields, file_button, keys, session
 from pages.shared.text import plain
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
@@ -212,15 +212,9 @@ def _chosen() -> None:
                         on_click=dialogs.ask,
                         args=(show_code, drawn, wanted, at),
                     )
-                st.download_button(
-                    "Choice (JSON)",
-                    choice_json(drawn, wanted),
-                    file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
-                    mime="application/json",
-                    key=f"private_choice_file_{at}",
-                    on_click="ignore",
-                    type="tertiary",
-                    icon=":material/download:",
+                key, content = f"private_choice_file_{at}", choice_json(drawn, wanted)
+                file_button.draw(
+                    "Choice (JSON)", "private_choice.json", drawn.facts, content, key=key, quiet=True
                 )
 
 
@@ -260,17 +254,10 @@ def _copy_in_use(data: Dataset) -> None:
         )
         cards.label(data.release)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.download_button(
-                "Released histogram (CSV)",
-                # Not on request: the page reruns when simulated copies are done, and a file that is being made
-                # at that moment is lost. A release has one line per bin at most.
-                csv_files.histogram_csv(data),
-                file_name=f"{figures.file_name('private_copy', data.provenance)}.csv",
-                mime="text/csv",
-                key="private_copy_file",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+            # Not on request: the page reruns when simulated copies are done, and a file that is being made
+            # at that moment is lost. A release has one line per bin at most.
+            content = csv_files.histogram_csv(data)
+            file_button.draw("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
             st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
             st.page_link(
                 session.page_file("Sum and count"),
@@ -279,9 +266,4 @@ def _copy_in_use(data: Dataset) -> None:
             )
             if session.original().dataset.release is None:
                 kind = "private" if session.original().dataset.is_private else "original"
-                st.button(
-                    f"Back to the {kind} data",
-                    key="private_back",
-                    on_click=back,
-                    icon=":material/undo:",
-                )
+                fields.button(f"Back to the {kind} data", "private_back", "undo", back)

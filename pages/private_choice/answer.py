@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice_regret, comparison, scores
@@ -157,8 +157,8 @@ def simulate(
     histogram: ContributionHistogram,
     parameters: PrivateParameters,
     known: Copied = (),
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Copies:
     """Costs of copies at and over budgets of the choice; ``known``: the curve, where it was simulated before."""
     at = comparison.copy_cost(parameters, histogram)

@@ -91,7 +91,6 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
         figures=tuple(costs),
         facts=_facts(view, data, copy),
         assumptions=assumptions(data.disclosure),
-        proofs=(),
         disclosure=data.provenance,
     )
 
@@ -100,7 +99,7 @@ OR_MORE = "or more"
 ONE_IN_20 = "In 1 draw of 20 it is this or more."
 
 
-def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> tuple[tuple[str, str], ...]:
+def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> dict[str, str]:
     p = view.parameters
     budget = rounded_up(p.epsilon_choice)
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
@@ -111,22 +110,21 @@ def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> tuple[tup
             " One for neighbours that add or remove one user counts up to twice: "
             f"ε = {rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
         )
-    return (
-        (
-            "In the clear" if data.release is None else "On the release",
-            f"the {NUMBER_NAMES[p.wanted]} {'would be' if data.release is None else 'is'} "
-            f"{wording.number(view.best)}.{OTHER_T if p.wanted is Wanted.SUM else ''}",
+    clear = data.release is None
+    return {
+        "In the clear" if clear else "On the release": (
+            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(view.best)}."
+            f"{OTHER_T if p.wanted is Wanted.SUM else ''}"
         ),
-        *_above(view),
-        ("Nine draws in ten", _ranges(view, copy)),
-        (
-            "In all",
+        **_above(view),
+        "Nine draws in ten": _ranges(view, copy),
+        "In all": (
             f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
             f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
-            f"that {p.relation.neighbours.short}.{twice}",
+            f"that {p.relation.neighbours.short}.{twice}"
         ),
-        *_what_helps(view),
-    )
+        **_what_helps(view),
+    }
 
 
 OTHER_T = (
@@ -135,19 +133,18 @@ OTHER_T = (
 )
 
 
-def _above(view: PrivateView) -> tuple[tuple[str, str], ...]:
+def _above(view: PrivateView) -> dict[str, str]:
     """That the public maximum lies below what users have."""
     if not view.num_above:
-        return ()
+        return {}
     users = wording.counted(view.num_above, "user")
-    return (
-        (
-            "Over the maximum",
+    return {
+        "Over the maximum": (
             f"{users} {wording.agreeing(view.num_above, 'has', 'have')} more than the "
             f"{wording.counted(view.parameters.largest, 'row')} of the public maximum; no number above it is chosen, "
-            "and a copy cuts them there. Raise it only for reasons outside these data.",
-        ),
-    )
+            "and a copy cuts them there. Raise it only for reasons outside these data."
+        )
+    }
 
 
 def _headline(view: PrivateView, direct: bool) -> tuple[str, str]:
@@ -179,20 +176,19 @@ def _ranges(view: PrivateView, copy: CopyCost | None) -> str:
     return f"{said}; on a copy {copied}.{empty}"
 
 
-def _what_helps(view: PrivateView) -> tuple[tuple[str, str], ...]:
+def _what_helps(view: PrivateView) -> dict[str, str]:
     if view.direct.median <= 0.05 or view.ranks:
-        return ()
+        return {}
     words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if view.parameters.wanted is Wanted.SUM:
-        users = wording.counted(1.0 / view.parameters.epsilon, "user")
-        return (
-            (
-                "Why so much",
-                f"the best bound has only 1/ε = {users} above it, and the noise hides so few users. "
-                f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead.",
-            ),
+    if view.parameters.wanted is not Wanted.SUM:
+        return {"What helps": f"{words}; more users."}
+    users = wording.counted(1.0 / view.parameters.epsilon, "user")
+    return {
+        "Why so much": (
+            f"the best bound has only 1/ε = {users} above it, and the noise hides so few users. "
+            f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead."
         )
-    return (("What helps", f"{words}; more users."),)
+    }
 
 
 def capital(words: str) -> str:

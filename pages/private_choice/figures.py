@@ -104,14 +104,9 @@ def _cost_figure(
     x, median, high = direct
     dotted = {"dash": "dot", "width": 1.5}
     charts.add_curve(fig, "Direct choice, median", x, _shown(median), charts.CAP, "%{x:,.3~g}: %{y:.2%}")
-    charts.add_curve(
-        fig,
-        "Direct choice, 95th percentile",
-        x,
-        _shown(high),
-        {**charts.CAP, **dotted},
-        "%{x:,.3~g}: %{y:.2%}",
-    )
+    look = {**charts.CAP, **dotted}
+    text = "%{x:,.3~g}: %{y:.2%}"
+    charts.add_curve(fig, "Direct choice, 95th percentile", x, _shown(high), look, text)
     if copied:
         at = np.array([x for x, _ in copied])
         hover = "%{x:,.3~g}: %{y:.2%} (simulated" + (", settings before)" if earlier else ")")
@@ -167,11 +162,9 @@ def _cost_alt(varied: str) -> str:
 def _leak_figure(leak: Leak) -> go.Figure:
     low, high = (float(f(np.append(leak.moved, leak.without))) for f in (np.min, np.max))
     margin = 0.15 * (high - low) or 0.5
-    fig = charts.figure(
-        charts.log_axis("Rows of the user who is added", (1.0, max(float(leak.added[-1]), 2.0))),
-        charts.linear_axis(f"{SHORT_NAMES[leak.shown]} (rows per user)", (low - margin, high + margin)),
-        height=380,
-    )
+    across = charts.log_axis("Rows of the user who is added", (1.0, max(float(leak.added[-1]), 2.0)))
+    upwards = charts.linear_axis(f"{SHORT_NAMES[leak.shown]} (rows per user)", (low - margin, high + margin))
+    fig = charts.figure(across, upwards, 380)
     level = np.full(leak.added.size, leak.without)
     charts.add_curve(fig, "Without that user", leak.added, level, charts.OWN, "%{y:,.4g}")
     hover = "user with %{x:,} rows: %{y:,.4g}"

@@ -25,9 +25,7 @@ def read(places: layout.Places) -> PrivateParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
     # A field that is not shown begins anew.
-    for name in _unused():
-        if st.session_state[QUESTION.key(name)] is None:
-            st.session_state[QUESTION.key(name)] = QUESTION.first(name)
+    fields.refill(QUESTION, *_unused())
     with places.line:
         fields.draw(QUESTION, "epsilon_choice")
         wanted = fields.draw(QUESTION, "wanted")

@@ -8,7 +8,7 @@ from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import actions, cached, card, inputs, tabs, work
 from pages.private_choice import figures as private_charts
 from pages.private_choice.question import QUESTION
-from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, session
+from pages.shared import answer_tabs, fields, figures, keys, layout, session
 
 data = session.dataset()
 
@@ -36,23 +36,22 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     """The figure of costs, the card, and the tabs."""
     view = cached.private_answer(data.digest, parameters, data)
     copies = work.over_epsilon(data, parameters)
-    words = card.card(view, data, copies.at)
     with places.figure:
         figures.show_picture(private_charts.over_epsilon_picture(view, copies, data.provenance))
         tabs.show_progress(work.JOB, copies)
-    with places.answer:
-        cards.answer(words, key="private_card")
-    with places.below:
-        lazy_tabs.draw(
-            {
-                layout.BEHIND: lambda: tabs.behind(view, words),
-                "Why the number leaks": lambda: tabs.leak(view, data),
-                "More or fewer users": lambda: tabs.over_users(view, data),
-                layout.DOWNLOADS: lambda: tabs.files(view, data, copies),
-                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-            },
-            QUESTION.key("tabs"),
-        )
+    of = {
+        "Why the number leaks": lambda: tabs.leak(view, data),
+        "More or fewer users": lambda: tabs.over_users(view, data),
+    }
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card.card(view, data, copies.at),
+        of,
+        lambda: tabs.files(view, data, copies),
+        key="private_card",
+        behind=lambda answer: tabs.behind(view, answer),
+    )
 
 
 layout.show(QUESTION, body)

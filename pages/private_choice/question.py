@@ -10,7 +10,7 @@ from dpcore.private_choice.parameters import (
     Wanted,
 )
 from dpcore.private_choice.private_histogram import CopyNoise
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, public
 
 QUESTION = Question(
     name="private_choice",
@@ -24,10 +24,9 @@ QUESTION = Question(
     answers_from=(Facet.ROWS,),
     parameters=PrivateParameters,
     fields={
-        "wanted": Field(
-            From.PUBLIC,
-            label="What the bound is for",
-            help="The private choice aims at what is best for this question. A private copy serves all of them. Pairs "
+        "wanted": public(
+            "What the bound is for",
+            "The private choice aims at what is best for this question. A private copy serves all of them. Pairs "
             "of bounds per group are not among them: one user can move the best pair by any amount. *Per group* says "
             "with which margin the bound of a count serves there.",
             asked="Number to choose",
@@ -40,81 +39,70 @@ QUESTION = Question(
             as_list=True,
             width=194,
         ),
-        "epsilon_choice": Field(
-            From.PUBLIC,
-            label="ε of the choice",
-            help="Comes on top of the privacy budget beside it, which is that of the release that will use the bound.",
+        "epsilon_choice": public(
+            "ε of the choice",
+            "Comes on top of the privacy budget beside it, which is that of the release that will use the bound.",
             width=118,
         ),
-        "relation": Field(
-            From.PUBLIC,
-            label="Neighbouring data sets",
-            help="Under both, who has how many rows is private. Replace: the number of users is public, and a copy "
+        "relation": public(
+            "Neighbouring data sets",
+            "Under both, who has how many rows is private. Replace: the number of users is public, and a copy "
             "needs twice the noise.",
             asked="Neighbouring data: one user",
-            names={
-                Relation.ADD_OR_REMOVE: "Add or remove one user",
-                Relation.REPLACE: "Replace one user",
-            },
+            names={Relation.ADD_OR_REMOVE: "Add or remove one user", Relation.REPLACE: "Replace one user"},
             as_list=True,
         ),
-        "noise": Field(
-            From.PUBLIC,
-            label="Noise of the private copy",
-            help="Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP.",
+        "noise": public(
+            "Noise of the private copy",
+            "Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP.",
             asked="Noise of a private copy",
             names={CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"},
         ),
-        "delta": Field(
-            From.PUBLIC,
-            label="δ",
-            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+        "delta": public(
+            "δ",
+            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
             sentence="δ",
             asked="δ of a private copy",
             first=DEFAULT_DELTA,
         ),
         # What the mechanism takes for public is public: nobody may read these off private data.
-        "largest": Field(
-            From.PUBLIC,
-            label="Public maximum of rows per user",
-            help="From what the quantity is or how it was collected, not from the data. No bound above it is chosen; "
+        "largest": public(
+            "Public maximum of rows per user",
+            "From what the quantity is or how it was collected, not from the data. No bound above it is chosen; "
             "users with more count as having this many in a copy.",
             sentence="The public maximum",
             first=float(DEFAULT_LARGEST),
         ),
         "variance_share": Field(
-            label="Variance of a value / (highest − lowest)²",
-            help="Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
+            "Variance of a value / (highest − lowest)²",
+            "Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
             "either end. From what the quantity is, not from the data.",
             sentence="The variance of a value",
             asked="Variance of a value, share of (U − L)²",
         ),
-        "share": Field(
-            From.PUBLIC,
-            label="Quantile, as a share",
-            help="0.95: the smallest number that at least 95 % of the users do not exceed.",
+        "share": public(
+            "Quantile, as a share",
+            "0.95: the smallest number that at least 95 % of the users do not exceed.",
             sentence="The quantile",
             asked="Quantile of rows per user",
         ),
-        "margin": Field(
-            From.PUBLIC,
-            label="Margin, in users",
-            help="The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where "
+        "margin": public(
+            "Margin, in users",
+            "The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where "
             "more noise is all that it brings. Aiming at this many users more costs a little bias instead.",
             sentence="The margin",
             asked="Margin, users",
         ),
         "guess": Field(
-            label="Public guess of the number",
-            help="Optional, for the direct choice: what you expect from other data or from experience. It steers the "
+            "Public guess of the number",
+            "Optional, for the direct choice: what you expect from other data or from experience. It steers the "
             "draw where the data say little, as for a sum. It must not come from these data.",
             asked="Public guess, rows per user",
             placeholder="none",
         ),
-        "factor": Field(
-            From.PUBLIC,
-            label="Right within a factor of",
-            help="The answer lies within this factor of the guess with a chance of about two in three.",
+        "factor": public(
+            "Right within a factor of",
+            "The answer lies within this factor of the guess with a chance of about two in three.",
             sentence="The factor of the guess",
             asked="The guess is good to a factor of",
             first=2.0,

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import streamlit as st
 
-from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
-from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer
 from pages.private_choice.answer import Copies
 from pages.private_choice.question import QUESTION
-from pages.shared import cache, jobs, session
+from pages.shared import jobs, known_work, session
 
 JOB, USERS_JOB = QUESTION.key("curves_job"), QUESTION.key("users_job")
 KEPT = QUESTION.key("copies")
-NO_WAITING = 0.0
-Simulated = TypeVar("Simulated", Copies, CopyCurves)
 
 
 def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
@@ -58,23 +52,9 @@ def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     return Copies(over_users=done[1].over_users, cancelled=done[1].cancelled)
 
 
-def _start(
-    key: str, question: tuple[str, PrivateParameters], simulate: Callable[[jobs.Tell, ShouldStop], Simulated]
-) -> None:
+def _start(key: str, question: tuple[str, PrivateParameters], simulate: jobs.Work) -> None:
     """Simulate beside the page what was not simulated before."""
-    answers = cache.answers(key, session.same_for_all())
-    if (known := answers.known(question)) is not None:
-        jobs.put(key, question, known)
-        return
-    jobs.start(
-        key,
-        question,
-        lambda tell, stop: answers.found(
-            question, lambda: simulate(tell, stop), lambda found: not found.cancelled
-        ),
-        NO_WAITING,
-        light=True,
-    )
+    known_work.start(key, question, session.same_for_all(), simulate, lambda found: not found.cancelled)
 
 
 def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
@@ -67,13 +67,13 @@ def search_question(parameters: QuantileParameters) -> QuantileParameters:
 def search(
     problem: QuantileProblem,
     quantiles: tuple[float, ...],
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Choices:
     """The best bound of both kinds."""
 
-    def part(begin: float) -> Progress | None:
-        return progress and (lambda share: progress(begin + share / 2.0))
+    def part(begin: float) -> Progress:
+        return lambda share: progress(begin + share / 2.0)
 
     smooth, cap = (
         optimal_bound.best_bound(problem, kind, SEARCH_POINTS, part(begin), should_stop, quantiles)

@@ -150,66 +150,48 @@ def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
     return " ".join(found)
 
 
-def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str], ...]:
-    facts = []
+def _facts(view: QuantileView, choice: QuantileChoice) -> dict[str, str]:
+    facts: dict[str, str] = {}
     for one, true in zip(view.outputs, view.exact, strict=True):
         low, high = one.interval()
-        facts.append(
-            (
-                name_of(one.quantile),
-                f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
-                f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
-                f"{wording.percent(one.expected_rank_error)}.",
-            )
+        facts[name_of(one.quantile)] = (
+            f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
+            f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
+            f"{wording.percent(one.expected_rank_error)}."
         )
     other = view.choices.of(WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)
-    facts.append(
-        (
-            "Best for the values",
-            f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
-            f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
-            f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}",
-        )
+    facts["Best for the values"] = (
+        f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
+        f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
+        f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}"
     )
     if view.own is not None and view.parameters.own_bound is not None:
         error = mean_error(view.own)
-        facts.append(
-            (
-                f"Your own bound, {wording.counted(view.parameters.own_bound, 'row')}",
-                f"rank error {wording.percent(error)}, {wording.change(error, view.rank_error)} compared with the "
-                "bound above.",
-            )
+        facts[f"Your own bound, {wording.counted(view.parameters.own_bound, 'row')}"] = (
+            f"rank error {wording.percent(error)}, {wording.change(error, view.rank_error)} compared with the "
+            "bound above."
         )
-    facts.extend(_subsamples(view))
-    facts.append(
-        (
-            "From counts alone",
-            f"h = {wording.number(view.counts_bound)}, with an error of "
-            f"{with_spread(view.counts_error, view.counts_standard_error)} here. It was "
-            "chosen without the values, so it leaks nothing of them.",
-        )
+    facts |= _subsamples(view)
+    facts["From counts alone"] = (
+        f"h = {wording.number(view.counts_bound)}, with an error of "
+        f"{with_spread(view.counts_error, view.counts_standard_error)} here. It was "
+        "chosen without the values, so it leaks nothing of them."
     )
     if view.ties:
-        facts.append(
-            (
-                "Least possible",
-                f"no answer under this base comes closer than {wording.percent(view.least_error)}: values tie, or the "
-                "base has no mass there.",
-            )
+        facts["Least possible"] = (
+            f"no answer under this base comes closer than {wording.percent(view.least_error)}: values tie, or the "
+            "base has no mass there."
         )
     if view.kind is WeightKind.CAP and view.parameters.weighting is Weighting.CAP:
         histogram = view.problem.histogram
         lost = histogram.num_rows - float(histogram.kept_rows(view.bound))
         affected = histogram.users_above(int(view.bound))
-        facts.append(
-            (
-                "Who is affected",
-                f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
-                f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
-                f"{wording.percent(lost / histogram.num_rows)} of all rows are left out.",
-            )
+        facts["Who is affected"] = (
+            f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
+            f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
+            f"{wording.percent(lost / histogram.num_rows)} of all rows are left out."
         )
-    return tuple(facts)
+    return facts
 
 
 def _near(view: QuantileView) -> str:
@@ -223,11 +205,11 @@ def _near(view: QuantileView) -> str:
     )
 
 
-def _subsamples(view: QuantileView) -> tuple[tuple[str, str], ...]:
+def _subsamples(view: QuantileView) -> dict[str, str]:
     """What the figures of a cap are averages of, and how far single subsamples differ."""
     cap = view.choices.cap
     if not max(cap.standard_error, view.standard_error) > 0.0:
-        return ()
+        return {}
     text = (
         f"a cap keeps a random subsample of the rows, and the release draws its own. The errors of caps are averages "
         f"over {wording.number(max(cap.subsamples, view.subsample_errors.size))} subsamples, ± their standard error. "
@@ -236,14 +218,11 @@ def _subsamples(view: QuantileView) -> tuple[tuple[str, str], ...]:
         low, high = (
             wording.percent(float(end)) for end in (view.subsample_errors.min(), view.subsample_errors.max())
         )
-        return (("Random subsamples", f"{text}At the cap in use single subsamples go from {low} to {high}."),)
+        return {"Random subsamples": f"{text}At the cap in use single subsamples go from {low} to {high}."}
     single = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
-    return (
-        (
-            "Random subsamples",
-            f"{text}At the best cap single subsamples differ by a standard deviation of {single}.",
-        ),
-    )
+    return {
+        "Random subsamples": f"{text}At the best cap single subsamples differ by a standard deviation of {single}."
+    }
 
 
 def _proofs(view: QuantileView) -> tuple[tuple[str, Certificate, str], ...]:

@@ -77,34 +77,56 @@ class About:
 
 def error_picture(view: QuantileView, limits: Limits, about: About) -> Picture:
     """Expected rank error against the bound, with the best of each kind; ``limits`` of both axes."""
+    parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
+    columns: dict[str, npt.ArrayLike] = {
+        "weights": [name.lower() for name, x, _ in parts for _ in x],
+        "bound": np.concatenate([x for _, x, _ in parts]),
+        "expected_rank_error": np.concatenate([y for *_, y in parts]),
+        "standard_error_over_subsamples": np.concatenate(
+            [
+                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
+                for kind, *_ in KINDS
+            ]
+        ),
+    }
+    smooth, cap = view.choices.smooth, view.choices.cap
+    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
+    alt = (
+        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
+        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
+    )
     return about.picture(
         "quantile-error",
         "Rank error against the bound",
         lambda: _error_figure(view, limits),
-        _error_alt(view),
-        _error_columns(view),
+        alt,
+        columns,
     )
 
 
 def density_picture(view: QuantileView, window: tuple[float, float], about: About) -> Picture:
     """Where the answer falls, among the values in ``window``."""
+    alt = " ".join(
+        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
+        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
+        for one, true in zip(view.outputs, view.exact, strict=True)
+    )
     return about.picture(
         "quantile-density",
         "Where the answer falls",
         lambda: _density_figure(view, window),
-        _density_alt(view),
+        alt,
         _density_columns(view, window),
     )
 
 
 def near_picture(view: QuantileView, about: About) -> Picture:
     """How near the answer falls, in rank."""
+    within = [float(one.probability_within(0.01)) for one in view.outputs]
+    alt = f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."
     return about.picture(
-        "quantile-near",
-        "How near it falls",
-        lambda: _near_figure(view),
-        _near_alt(view),
-        _near_columns(view),
+        "quantile-near", "How near it falls", lambda: _near_figure(view), alt, _near_columns(view)
     )
 
 
@@ -130,10 +152,7 @@ def poorer_picture(
         lambda: _poorer_figure(how, steps, errors),
         f"The largest error of these bases is {worst}; for the base as entered it is "
         f"{wording.percent(view.rank_error)}.",
-        {
-            "times_as_wide" if how is Poorer.WIDER else "moved_by_widths": steps,
-            "expected_rank_error": errors,
-        },
+        {"times_as_wide" if how is Poorer.WIDER else "moved_by_widths": steps, "expected_rank_error": errors},
     )
 
 
@@ -157,19 +176,15 @@ def _tried(choice: QuantileChoice) -> tuple[FloatArray, FloatArray]:
 
 def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Expected rank error against the bound, both kinds, with the best of each and the bound in use."""
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits[0]),
-        charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    across = charts.log_axis(BOUND_AXIS, limits[0])
+    upwards = charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1])
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     for kind, name, line, symbol in KINDS:
         choice = view.choices.of(kind)
         x, y = _tried(choice)
         charts.add_curve(fig, name, x, y, line, f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~%}}")
         text = f"Best: {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~%}}"
-        charts.add_marker(
-            fig, f"Best, {name.lower()}", choice.bound, choice.rank_error, line["color"], symbol, text
-        )
+        charts.add_marker(fig, f"Best, {name.lower()}", choice.bound, choice.rank_error, line, symbol, text)
     ends = np.array(limits[0])
     flat = np.full(2, view.unbounded_error)
     charts.add_curve(fig, "No bound", ends, flat, charts.OWN, "no bound: %{y:.3~%}")
@@ -185,22 +200,6 @@ def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[f
         text = f"Your own bound: {wording.counted(bound, 'row')}<br>%{{y:.3~%}}"
         charts.add_marker(fig, "Your own bound", bound, mean_error(view.own), charts.NEUTRAL, "x", text)
     return fig
-
-
-def _error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
-    """What `error_picture` draws, one line per bound tried."""
-    parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
-    return {
-        "weights": [name.lower() for name, x, _ in parts for _ in x],
-        "bound": np.concatenate([x for _, x, _ in parts]),
-        "expected_rank_error": np.concatenate([y for *_, y in parts]),
-        "standard_error_over_subsamples": np.concatenate(
-            [
-                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
-                for kind, *_ in KINDS
-            ]
-        ),
-    }
 
 
 def _density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str, FloatArray]:
@@ -282,11 +281,9 @@ def _near_figure(view: QuantileView) -> go.Figure:
     """Probability that the answer lies within t in rank of the quantile, over t."""
     columns = _near_columns(view)
     t = columns["distance_in_rank"]
-    fig = charts.figure(
-        charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5)),
-        charts.linear_axis("Probability that |F(answer) − q| ≤ t", (0.0, 1.02), percent=True),
-        height=400,
-    )
+    across = charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5))
+    upwards = charts.linear_axis("Probability that |F(answer) − q| ≤ t", (0.0, 1.02), percent=True)
+    fig = charts.figure(across, upwards, 400)
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
         name = name_of(one.quantile)
         hover = f"{name}<br>within %{{x:.3~g}}: %{{y:.2~%}}"
@@ -319,11 +316,7 @@ def _paper_columns(view: QuantileView) -> dict[str, FloatArray]:
 def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     """The paper's bound for both kinds, with the best h of its trade-off form."""
     columns, bound = _paper_columns(view), view.parameters.rank_bound(view.problem.histogram)
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits),
-        charts.log_axis("Bound on the rank error (share of rows)", (1e-3, 1e2)),
-        height=400,
-    )
+    fig = charts.log_log(BOUND_AXIS, limits, "Bound on the rank error (share of rows)", (1e-3, 1e2), 400)
     for kind, name, line, symbol in KINDS:
         key = "smooth_paper_bound" if kind is WeightKind.SMOOTH else "cap_paper_bound"
         hover = f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~g}}"
@@ -331,7 +324,7 @@ def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
         best = bound.best(kind).bound
         value = float(bound.value(kind, best))
         text = f"Best by the trade-off form, {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~g}}"
-        charts.add_marker(fig, f"Best, {name.lower()}", best, value, line["color"], symbol, text)
+        charts.add_marker(fig, f"Best, {name.lower()}", best, value, line, symbol, text)
     one = np.array(limits)
     charts.add_curve(fig, "Says nothing above 1", one, np.ones(2), charts.OWN, "no error exceeds 1")
     return fig
@@ -372,11 +365,9 @@ def _sample_columns(
 def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]) -> go.Figure:
     """Simulated answers as points over the exact probabilities."""
     columns = _sample_columns(view, sampled, limits)
-    fig = charts.figure(
-        charts.linear_axis(VALUE_AXIS, limits),
-        {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"},
-        height=380,
-    )
+    across = charts.linear_axis(VALUE_AXIS, limits)
+    upwards = {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"}
+    fig = charts.figure(across, upwards, 380)
     middle = (columns["from"] + columns["to"]) / 2.0
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
         name, exact = name_of(one.quantile), columns[f"exact_probability_q{wording.digits(one.quantile)}"]
@@ -392,29 +383,3 @@ def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[fl
             "simulated: %{y:.2~%}",
         )
     return fig
-
-
-def _error_alt(view: QuantileView) -> str:
-    """The takeaway of `error_picture`."""
-    smooth, cap = view.choices.smooth, view.choices.cap
-    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
-    return (
-        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
-        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
-    )
-
-
-def _density_alt(view: QuantileView) -> str:
-    """The takeaway of the density."""
-    return " ".join(
-        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
-        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
-        for one, true in zip(view.outputs, view.exact, strict=True)
-    )
-
-
-def _near_alt(view: QuantileView) -> str:
-    """The takeaway of the probability of being near."""
-    within = [float(one.probability_within(0.01)) for one in view.outputs]
-    return f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."

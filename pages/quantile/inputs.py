@@ -35,9 +35,7 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     _stand_in(data)
     base: BaseKind = st.session_state[QUESTION.key("base")]
     with places.line:
-        _text("quantiles")
-        for name in BASE_FIELDS[base]:
-            _field(name)
+        fields.draw_all(QUESTION, "quantiles", *BASE_FIELDS[base])
     with places.more("quantile_more"):
         fields.draw(QUESTION, "own_bound")
         if fields.draw(QUESTION, "weighting") is not Weighting.NONE:
@@ -54,26 +52,6 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
         if parameters is not None:
             _warn(data, parameters)
     return parameters
-
-
-def _field(name: str) -> None:
-    if name in ("edges", "masses"):
-        _text(name)
-    else:
-        fields.draw(QUESTION, name)
-
-
-def _text(name: str) -> None:
-    """The widget of a field that holds numbers as text."""
-    declared = QUESTION.field(name)
-    st.text_input(
-        declared.label,
-        key=QUESTION.key(name),
-        persist_state="session",
-        placeholder=declared.placeholder or None,
-        help=declared.help,
-        width=declared.width or "stretch",
-    )
 
 
 def _stand_in(data: Dataset) -> None:

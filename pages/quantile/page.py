@@ -5,7 +5,7 @@ import streamlit as st
 from pages.quantile import answer, card, inputs, tabs, work
 from pages.quantile import figures as quantile_charts
 from pages.quantile.question import QUESTION
-from pages.shared import cards, drawn, figures, jobs, keys, layout, lazy_tabs, missing, ranges, session
+from pages.shared import answer_tabs, drawn, figures, jobs, keys, layout, missing, ranges, session
 
 in_use = session.dataset()
 demonstration = in_use.values is None
@@ -32,54 +32,41 @@ def body(places: layout.Places) -> None:
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
             if found.doing:
                 jobs.watch(work.JOB, found.doing)
-    if found.view is not None:
-        words = card.card(found.view, data, demonstration)
-        with places.answer:
-            cards.answer(words, key="quantile_card")
-            if demonstration:
-                st.page_link(
-                    session.page_file("Your data"), label="Bring data with values", icon=":material/upload:"
-                )
-            if found.view.choices.cancelled:
-                st.button(
-                    "Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:"
-                )
     if not found.doing:  # Else the line below the figure says it.
         with places.notes:
             jobs.say_failure(work.JOB)
-    if limits is not None:
-        with places.below:
-            show_tabs(shown, words, limits)
+    if limits is None:
+        return
+    of = {
+        "Where the answer falls": lambda: tabs.where(shown),
+        "Base distribution": lambda: tabs.base(shown),
+        "The paper's bound": lambda: tabs.paper(shown, limits[0]),
+        "Sampled answers": lambda: tabs.samples(shown),
+    }
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card.card(shown.view, data, demonstration),
+        of,
+        lambda: tabs.files(shown),
+        used=lambda: inputs.what_is_used(data, shown.view.parameters),
+    )
+    with places.answer:
+        if demonstration:
+            missing.bring("Bring data with values")
+        if shown.view.choices.cancelled:
+            st.button("Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:")
 
 
 def show_errors(shown: tabs.Shown) -> quantile_charts.Limits:
     """The main figure; returns its axes."""
     bound_limits, error_limits = answer.axis_limits(shown.view)
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis ranges", icon=":material/straighten:", key="quantile_ranges"):
+    with ranges.under_figure("quantile_ranges") as (chart, below):
         x = ranges.range_control("Bound, rows per user", f"quantile_x_{shown.version}", *bound_limits)
         y = ranges.range_control("Rank error, share of rows", f"quantile_y_{shown.version}", *error_limits)
-        st.caption("The axes stay put while you move ε, so that curves can be compared.")
     picture = quantile_charts.error_picture(shown.view, (x, y), shown.about)
     figures.show_picture(picture, below=below, place=chart)
     return x, y
-
-
-def show_tabs(shown: tabs.Shown, words: cards.AnswerCard, limits: quantile_charts.Limits) -> None:
-    """What stands behind the answer, and the other figures."""
-    lazy_tabs.draw(
-        {
-            layout.BEHIND: lambda: tabs.behind(shown, words),
-            "Where the answer falls": lambda: tabs.where(shown),
-            "Base distribution": lambda: tabs.base(shown),
-            "The paper's bound": lambda: tabs.paper(shown, limits[0]),
-            "Sampled answers": lambda: tabs.samples(shown),
-            layout.DOWNLOADS: lambda: tabs.files(shown),
-            layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-        },
-        QUESTION.key("tabs"),
-    )
 
 
 layout.show(QUESTION, body)

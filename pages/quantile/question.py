@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, of_values, public
 from pages.shared.round_numbers import rounded_out
 
 BASE_FIELD = 174
@@ -39,117 +39,98 @@ QUESTION = Question(
     parameters=QuantileParameters,
     fields={
         # What is asked for, and by which method: every release says it.
-        "quantiles": Field(
-            From.PUBLIC,
-            label="Quantiles",
-            help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
+        "quantiles": public(
+            "Quantiles",
+            "One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
             "evenly.",
             placeholder="0.5",
             width=88,
         ),
-        "base": Field(
-            From.PUBLIC,
-            label="Base distribution ν",
-            help="The distribution of the answer before the data are looked at. Choose it without looking at the "
+        "base": public(
+            "Base distribution ν",
+            "The distribution of the answer before the data are looked at. Choose it without looking at the "
             "values. An answer outside it is impossible; the more of it lies far from the quantile, the larger the "
             "error.",
             asked="Base distribution",
             names={BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"},
         ),
         # The base's numbers should be public, but whoever sees the values may have read them off.
-        "low": Field(
-            From.VALUES,
-            label="Lowest, L",
-            help="No answer lies below. Public: from what the quantity is, not from data.",
+        # With more, Streamlit puts buttons into it that take the room of four digits.
+        "low": of_values(
+            "Lowest, L",
+            "No answer lies below. Public: from what the quantity is, not from data.",
             sentence="Lowest value L",
             asked="Lowest value, L",
-            width=102,  # With more, Streamlit puts buttons into it that take the room of four digits.
+            width=102,
         ),
-        "high": Field(
-            From.VALUES,
-            label="Highest, U",
-            help="No answer lies above. Public: from what the quantity is, not from data.",
+        "high": of_values(
+            "Highest, U",
+            "No answer lies above. Public: from what the quantity is, not from data.",
             sentence="Highest value U",
             asked="Highest value, U",
             width=102,
         ),
-        "center": Field(
-            From.VALUES,
-            label="Mean of ν",
-            help=_UNIT,
-            sentence="Mean of ν",
-            asked="Mean of the base",
-            width=BASE_FIELD,
+        "center": of_values(
+            "Mean of ν", _UNIT, sentence="Mean of ν", asked="Mean of the base", width=BASE_FIELD
         ),
-        "spread": Field(
-            From.VALUES,
-            label="Standard deviation of ν",
-            help=_UNIT,
+        "spread": of_values(
+            "Standard deviation of ν",
+            _UNIT,
             sentence="Standard deviation of ν",
             asked="Standard deviation of the base",
             width=BASE_FIELD,
         ),
-        "edges": Field(
-            From.VALUES,
-            label="Bin edges",
-            help="Ascending, with commas: one more than weights.",
+        "edges": of_values(
+            "Bin edges",
+            "Ascending, with commas: one more than weights.",
             asked="Edges of the base",
             width=BASE_FIELD,
         ),
-        "masses": Field(
-            From.VALUES,
-            label="Weights of the bins",
-            help="At least 0, with commas; they are scaled to sum to 1.",
+        "masses": of_values(
+            "Weights of the bins",
+            "At least 0, with commas; they are scaled to sum to 1.",
             asked="Masses of the base",
             first="1, 1",
             width=BASE_FIELD,
         ),
-        "weighting": Field(
-            From.PUBLIC,
-            label="Rows of one user",
-            help="Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows per "
+        "weighting": public(
+            "Rows of one user",
+            "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows per "
             "user, chosen at random. No bound: all rows count the same.",
             asked="Weights",
             names={Weighting.SMOOTH: "Smooth weights", Weighting.CAP: "Cap", Weighting.NONE: "No bound"},
         ),
-        "bound_from": Field(
-            From.PUBLIC,
-            label="Bound h",
-            help="Best for the values: least expected error on these values; it leaks unless they are public. From "
+        "bound_from": public(
+            "Bound h",
+            "Best for the values: least expected error on these values; it leaks unless they are public. From "
             "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
             "β, γ from the tab *The paper's bound*.",
             asked="Bound taken from",
-            names={
-                BoundFrom.VALUES: "Best for the values",
-                BoundFrom.COUNTS: "From counts",
-            },
+            names={BoundFrom.VALUES: "Best for the values", BoundFrom.COUNTS: "From counts"},
         ),
         "own_bound": Field(
+            "Compare your own bound",
+            "Optional: a bound h that you use today, in rows per user; whole for a cap.",
             renewed=True,
-            label="Compare your own bound",
-            help="Optional: a bound h that you use today, in rows per user; whole for a cap.",
             asked="Your own bound, rows per user",
             placeholder="rows",
             width=180,
         ),
         # The three are chosen together, and the tab on the base says what beta is on these values.
-        "alpha": Field(From.DATA, label="α, distance in rank", help="From 0 to 0.5.", sentence="α"),
+        "alpha": Field("α, distance in rank", "From 0 to 0.5.", sentence="α"),
         "beta": Field(
-            From.DATA,
-            label="β, mass of ν near q",
-            help="Above 0, at most 1. The tab *Base distribution* says what it is here.",
+            "β, mass of ν near q",
+            "Above 0, at most 1. The tab *Base distribution* says what it is here.",
             sentence="β",
         ),
         "gamma": Field(
-            From.DATA,
-            label="γ, half the risk",
-            help="Above 0, below 0.5. The bound fails with probability at most 2γ.",
+            "γ, half the risk",
+            "Above 0, below 0.5. The bound fails with probability at most 2γ.",
             sentence="γ",
         ),
-        "population": Field(
-            From.PUBLIC,
-            label="Distance to the population's quantile",
-            help="Adds the error of the rows as a sample of their population: claim 5, applied once more.",
+        "population": public(
+            "Distance to the population's quantile",
+            "Adds the error of the rows as a sample of their population: claim 5, applied once more.",
         ),
     },
     also=From.PUBLIC.each("proposed", "tabs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -13,11 +14,11 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
-from pages.quantile import answer, card, inputs, methods, report
+from pages.quantile import answer, card, methods, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, jobs, take_away
+from pages.shared import cards, fields, figures, jobs, ranges, take_away
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
@@ -50,19 +51,11 @@ class Shown:
         return quantile_charts.About(self.data.provenance, self.demonstration)
 
 
-def behind(shown: Shown, answer_card: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and which values it used."""
-    cards.behind(answer_card)
-    st.caption(inputs.what_is_used(shown.data, shown.view.parameters))
-
-
 def where(shown: Shown) -> None:
     """Where the answer falls, in value and in rank."""
     density, near = st.columns(2)
     with density:
-        chart = st.container()
-        below = st.container(horizontal=True, vertical_alignment="center")
-        window = _values_shown(shown, below, "where")
+        window, chart, below = _values_shown(shown, "where")
         figures.show_picture(
             quantile_charts.density_picture(shown.view, window, shown.about), below=below, place=chart
         )
@@ -73,10 +66,10 @@ def where(shown: Shown) -> None:
         figures.show_picture(quantile_charts.near_picture(shown.view, shown.about))
 
 
-def _values_shown(shown: Shown, place: DeltaGenerator, tab: str) -> tuple[float, float]:
-    """From where to where the axis of values goes."""
+def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGenerator, DeltaGenerator]:
+    """From where to where the axis of values goes, with the places of the figure and of what stands below it."""
     first, widest = answer.window(shown.view)
-    with place.popover("Values shown", icon=":material/straighten:", key=f"quantile_values_{tab}"):
+    with ranges.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
         low, high = st.slider(
             "From and to, unit of the values",
             *widest,
@@ -85,7 +78,7 @@ def _values_shown(shown: Shown, place: DeltaGenerator, tab: str) -> tuple[float,
             format="%.4g",
             key=f"quantile_window_{tab}_{shown.version}_{widest}",
         )
-    return (low, high) if low < high else first
+    return (low, high) if low < high else first, chart, below
 
 
 def base(shown: Shown) -> None:
@@ -143,15 +136,9 @@ def paper(shown: Shown, limits: tuple[float, float]) -> None:
         "lies within it of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
         "gives mass β to the values within α of the quantile. Its best h reveals nothing about the values."
     )
-    columns = st.columns([2, 2, 2, 4])
-    for place, name in zip(columns, ("alpha", "beta", "gamma"), strict=False):
-        with place:
+    for column, name in zip(st.columns([2, 2, 2, 4]), ("alpha", "beta", "gamma", "population"), strict=True):
+        with column:
             fields.draw(QUESTION, name)
-    with columns[3]:
-        population = QUESTION.field("population")
-        st.toggle(
-            population.label, key=QUESTION.key("population"), persist_state="session", help=population.help
-        )
     st.markdown(card.paper_sentence(view))
     figures.show_picture(quantile_charts.paper_picture(view, limits, shown.about))
     cards.label(shown.data.provenance)
@@ -205,9 +192,7 @@ def samples(shown: Shown) -> None:
         st.caption(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    window = _values_shown(shown, below, "samples")
+    window, chart, below = _values_shown(shown, "samples")
     figures.show_picture(
         quantile_charts.sample_picture(of, sampled, window, shown.about), below=below, place=chart
     )
@@ -237,29 +222,14 @@ def sample_sentences(view: QuantileView, sampled: several.SampledAnswers) -> tup
 def files(shown: Shown) -> None:
     """The whole answer; weights and choice as files."""
     view, data, kind = shown.view, shown.data, shown.data.provenance
-    source = take_away.source_of(data)
+    source, histogram = take_away.source_of(data), view.problem.histogram
+    make = functools.partial(export_quantile.weights_csv, histogram, view.kind, view.bound, kind)
     take_away.draw(
         "quantile",
         kind,
         lambda: report.quantile_report(view, data, source, shown.demonstration),
         methods.methods(view, data),
-    )
-    st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
-        f"**Choice** holds the question and the answer. Label in both: *{kind.label}*."
+        f"**Choice** holds the question and the answer. Label in both: *{kind.label}*.",
+        [("Weights (CSV)", "quantile_weights.csv", make)],
     )
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Weights (CSV)",
-            "quantile_weights.csv",
-            kind,
-            lambda: export_quantile.weights_csv(view.problem.histogram, view.kind, view.bound, kind),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "quantile_choice.json",
-            kind,
-            lambda: export_quantile.choice_json(
-                data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
-            ),
-        )

@@ -29,10 +29,7 @@ def card(view: RegressionView) -> AnswerCard:
             copied=repr(ours.noise.scale),
         ),
         KeyNumber(
-            "Standard error, total",
-            wording.number(math.sqrt(ours.variance)),
-            f"({_share(ours)})",
-            _TOGETHER,
+            "Standard error, total", wording.number(math.sqrt(ours.variance)), f"({_share(ours)})", _TOGETHER
         ),
     ]
     if view.caps is not None and view.has_caps:
@@ -144,42 +141,34 @@ def _who(some: int, everybody: int) -> str:
     return f"{wording.counted(some, 'user')} of {wording.number(everybody)}"
 
 
-def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
+def _facts(view: RegressionView) -> dict[str, str]:
     ours, unit = view.ours, plain(view.unit, 20)
     largest_plain = view.no_cap.largest_user_weight / ours.largest_user_weight
-    facts = [
-        (
-            "Noise",
+    facts = {
+        "Noise": (
             f"Laplace of scale {wording.number(ours.noise.scale)} on each coefficient; with no cap it would be "
             f"{wording.number(view.no_cap.noise.scale)}, since one user there weighs "
-            f"{wording.number(largest_plain, 2)} times as much as anybody here.",
+            f"{wording.number(largest_plain, 2)} times as much as anybody here."
         ),
-        (
-            "Who sets the noise",
+        "Who sets the noise": (
             f"{_who(view.at_limit, view.problem.num_users)} "
             f"{wording.agreeing(view.at_limit, 'has', 'share')} the largest weight; "
-            f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0.",
+            f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0."
         ),
-    ]
+    }
     if view.caps is not None and view.has_caps:
         cap = math.sqrt(float(view.caps.prediction_error[view.caps.best_prediction]))
         none = math.sqrt(float(view.caps.prediction_error[-1]))
-        facts.append(
-            (
-                f"Predicting {unit}",
-                f"root mean squared error {wording.number(math.sqrt(view.predicted.total))}; best cap "
-                f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
-                f"{wording.number(math.sqrt(view.problem.residual_variance))}.",
-            )
+        facts[f"Predicting {unit}"] = (
+            f"root mean squared error {wording.number(math.sqrt(view.predicted.total))}; best cap "
+            f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
+            f"{wording.number(math.sqrt(view.problem.residual_variance))}."
         )
         deficient = view.caps.caps[view.caps.rank_deficient > 0]
         if deficient.size:
-            facts.append(
-                (
-                    "Caps without an estimate",
-                    f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly "
-                    "dependent rows; these caps are not offered.",
-                )
+            facts["Caps without an estimate"] = (
+                f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly "
+                "dependent rows; these caps are not offered."
             )
     elif view.stage is Stage.FINAL:
         why = (
@@ -187,5 +176,5 @@ def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
             if view.caps is None
             else "none gave an estimate in every draw, since the rows that it kept were linearly dependent."
         )
-        facts.append(("Caps", why))
-    return tuple(facts)
+        facts["Caps"] = why
+    return facts

@@ -87,9 +87,7 @@ def cap_figure(
     """Error against the cap, in its parts, with ours as a level and both ends marked."""
     columns = cap_columns(view, of)
     title = error_axis(view.unit, of)
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]), charts.log_axis(title, limits[1]), height=charts.MAIN_HEIGHT
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], title, limits[1], charts.MAIN_HEIGHT)
     hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3g}"
     h = columns["cap"]
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)
@@ -253,30 +251,24 @@ def gap_figure(steps: Sequence[Step]) -> go.Figure:
     columns = gap_columns(steps)
     gaps = np.maximum(columns["relative_gap"], 1e-12)
     number = np.arange(1, gaps.size + 1, dtype=np.float64)
-    fig = charts.figure(
-        {**charts.linear_axis("Iteration", (0.0, max(float(number[-1]), 9.0) + 1.0)), "dtick": 5},
-        {**charts.log_axis("Proved gap to the best (relative)", (1e-12, 1.0)), "dtick": 2},
-        height=340,
-    )
+    across = {**charts.linear_axis("Iteration", (0.0, max(float(number[-1]), 9.0) + 1.0)), "dtick": 5}
+    upwards = {**charts.log_axis("Proved gap to the best (relative)", (1e-12, 1.0)), "dtick": 2}
+    fig = charts.figure(across, upwards, 340)
     trace = charts.curve("Gap", number, gaps, charts.SMOOTH, "iteration %{x}: %{y:.1e} after %{text} s")
     trace.mode, trace.text = "lines+markers", [f"{seconds:.2f}" for seconds in columns["seconds"]]
     fig.add_trace(trace)
     return charts.without_legend(fig)
 
 
-def gap_alt(steps: Sequence[Step]) -> str:
-    """The takeaway of `gap_figure`."""
-    last = steps[-1]
-    return f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
-
-
 def gap_picture(steps: Sequence[Step], kind: Provenance) -> Picture:
     """The gap by iteration."""
+    last = steps[-1]
+    alt = f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
     return Picture(
         "regression-gap",
         "The gap closes",
         lambda: gap_figure(steps),
-        gap_alt(steps),
+        alt,
         gap_columns(steps),
         kind,
     )

@@ -56,8 +56,7 @@ def read(loaded: RegressionData, places: layout.Places) -> tuple[RegressionParam
     table = loaded.dataset.table
     assert table is not None
     with places.line:
-        fields.draw(QUESTION, "lower")
-        fields.draw(QUESTION, "upper")
+        fields.draw_all(QUESTION, "lower", "upper")
     with places.more("regression_more"):
         source = fields.draw(QUESTION, "variance_source")
         if source is ResidualVarianceSource.ENTERED:

@@ -34,60 +34,39 @@ QUESTION = Question(
     parameters=RegressionParameters,
     fields={
         "lower": Field(
-            label="Lowest label L",
-            width=150,
-            help=f"Labels below are raised to it. {BOUNDS}",
-            asked="Lowest label, L",
+            "Lowest label L", f"Labels below are raised to it. {BOUNDS}", width=150, asked="Lowest label, L"
         ),
         "upper": Field(
-            label="Highest label U",
+            "Highest label U",
+            f"Labels above are lowered to it. {BOUNDS}",
             width=150,
-            help=f"Labels above are lowered to it. {BOUNDS}",
             asked="Highest label, U",
         ),
         "source": Field(
-            label="Data of this page",
+            "Data of this page",
             asked="Data",
             names={DataSource.GENERATED: "Generate", DataSource.UPLOAD: "Upload a table"},
         ),
         "variance_source": Field(
-            label="Variance of a label around the model, σ²",
-            help="From labels: estimated by ordinary least squares, and as private as the labels. Entered: a value "
+            "Variance of a label around the model, σ²",
+            "From labels: estimated by ordinary least squares, and as private as the labels. Entered: a value "
             "you know.",
             asked="Variance of a label around the model",
             names={ResidualVarianceSource.ORDINARY: "From labels", ResidualVarianceSource.ENTERED: "Entered"},
         ),
-        "residual_variance": Field(
-            label="σ²",
-            sentence="Variance σ²",
-            asked="Variance entered",
-        ),
+        "residual_variance": Field("σ²", sentence="Variance σ²", asked="Variance entered"),
         "num_rows": Field(
-            label="Rows n",
-            help=f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000.",
-            asked="Rows generated",
+            "Rows n", f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000.", asked="Rows generated"
         ),
         "exponent": Field(
-            label="Exponent α of rows per user",
-            help="$u_i \\propto i^{-\\alpha}$ users have $i$ rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
+            "Exponent α of rows per user",
+            "$u_i \\propto i^{-\\alpha}$ users have $i$ rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
             asked="Exponent of rows per user",
         ),
-        "informative": Field(
-            label="Features with a coefficient",
-            help=f"1 to {MAX_PART}; the paper uses 5.",
-        ),
-        "uninformative": Field(
-            label="Features without",
-            help=f"0 to {MAX_PART}; the paper uses 5.",
-        ),
-        "label_noise": Field(
-            label="Noise of the labels",
-            help="Its standard deviation; the paper uses 20.",
-        ),
-        "seed": Field(
-            label="Seed",
-            help="The same seed gives the same data.",
-        ),
+        "informative": Field("Features with a coefficient", f"1 to {MAX_PART}; the paper uses 5."),
+        "uninformative": Field("Features without", f"0 to {MAX_PART}; the paper uses 5."),
+        "label_noise": Field("Noise of the labels", "Its standard deviation; the paper uses 20."),
+        "seed": Field("Seed", "The same seed gives the same data."),
     },
     also=table_upload.ENTRIES
     | From.OWN_DATA.each(

@@ -16,7 +16,7 @@ from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields
+from pages.shared import cards, fields, tables
 from pages.shared.releases import Releases
 from pages.shared.text import plain
 
@@ -101,13 +101,11 @@ def _show_table(view: RegressionView, draw: Draw | None) -> None:
     truth = view.loaded.coefficients
     if truth is not None and len(columns["Coefficient"]) == truth.size:
         columns["True (generated)"] = truth
-    number = {name: st.column_config.NumberColumn(format="%.4g") for name in columns if name != "Coefficient"}
-    st.dataframe(
+    tables.show(
         pd.DataFrame(columns),
-        hide_index=True,
-        column_config=number,
-        key="regression_coefficients",
-        alt="Coefficients with noise scale, standard error and, once drawn, released value and interval",
+        "Coefficients with noise scale, standard error and, once drawn, released value and interval",
+        "regression_coefficients",
+        dict.fromkeys([name for name in columns if name != "Coefficient"], "%.4g"),
     )
     unit = plain(view.unit, 30)
     st.caption(

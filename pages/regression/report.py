@@ -6,19 +6,17 @@ from collections.abc import Sequence
 
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure
 from dpcore.regression import files
 from dpcore.regression.data_cell import data_cell
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line
-from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from pages.regression import card, figures, weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.shared.report_content import ReportContent, distribution
-from pages.shared.spent import lost_sentence, spent_lines
+from pages.shared.spent import lost_sentence, released_lines, spent_lines
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
@@ -49,16 +47,6 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these labels"))
     if not made:
         return spent
-    release, names = made[-1].coefficients.release, made[-1].names
-    lines = (
-        Line(
-            literal(name),
-            wording.number(float(value), 4),
-            Disclosure.DP_RELEASE,
-            f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(release.scale)}.",
-            number=float(value),
-            label=made[-1].coefficients.facts.label,
-        )
-        for name, value in zip(names, release.values, strict=True)
-    )
-    return (*lines, *spent)
+    draw = made[-1].coefficients
+    note = f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(draw.release.scale)}."
+    return released_lines(made[-1].names, draw.release.values, note, draw.facts.label, spent)

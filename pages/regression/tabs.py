@@ -11,7 +11,7 @@ from pages.regression import figures as regression_charts
 from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, jobs, take_away
+from pages.shared import cards, fields, figures, jobs, tables, take_away
 from pages.shared.text import plain
 
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
@@ -39,19 +39,17 @@ def _show_methods(view: RegressionView) -> None:
             "What it is": [method.note for method in view.methods],
         }
     )
-    number = st.column_config.NumberColumn(format="%.4g")
     st.markdown("**All methods beside each other**")
-    st.dataframe(
+    tables.show(
         table,
-        hide_index=True,
-        key="regression_methods",
-        column_config={
-            "Standard error, coefficients": number,
-            "Times the best": st.column_config.NumberColumn(format="%.3g"),
-            "Error, predictions": number,
-            "Privacy noise": st.column_config.NumberColumn(format="%.2g %%"),
+        "Errors of the best weights, the best cap, no cap, one row per user and user averages",
+        "regression_methods",
+        {
+            "Standard error, coefficients": "%.4g",
+            "Times the best": "%.3g",
+            "Error, predictions": "%.4g",
+            "Privacy noise": "%.2g %%",
         },
-        alt="Errors of the best weights, the best cap, no cap, one row per user and user averages",
     )
     st.caption(
         f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
@@ -109,30 +107,25 @@ def _show_live_gap(view: RegressionView) -> None:
 
 def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
-    data, disclosure = view.loaded.dataset, view.loaded.dataset.provenance
+    disclosure = view.loaded.dataset.provenance
     of = release.releases(view)
     draws, ledger = tuple(of.made), of.ledger
     take_away.draw(
-        "regression", disclosure, lambda: report.regression_report(view, draws, ledger), methods.methods(view)
-    )
-    st.markdown(
+        "regression",
+        disclosure,
+        lambda: report.regression_report(view, draws, ledger),
+        methods.methods(view),
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "
         f"Label in both: *{disclosure.label}*. Released coefficients are under *Release*; each figure has its data "
-        "below it."
+        "below it.",
+        [
+            (
+                "C (Parquet)",
+                "regression_matrix.parquet",
+                lambda: files.matrix_parquet(view.problem, view.ours, disclosure),
+            )
+        ],
     )
-    with st.container(horizontal=True):
-        file_button.draw(
-            "C (Parquet)",
-            "regression_matrix.parquet",
-            disclosure,
-            lambda: files.matrix_parquet(view.problem, view.ours, disclosure),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "regression_choice.json",
-            disclosure,
-            lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
-        )
     rows, features = view.problem.num_rows, view.problem.num_features
     st.caption(f"C has {wording.counted(rows, 'line')} and {wording.counted(features, 'coefficient')}.")

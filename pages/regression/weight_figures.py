@@ -69,13 +69,9 @@ def weights_figure(columns: dict[str, FloatArray]) -> go.Figure:
         values = columns.get(method.replace(" ", "_") + "_user_weight")
         if values is None:
             continue
+        look = {"color": color, "symbol": symbol, "size": 8}
         charts.add_points(
-            fig,
-            name,
-            sizes,
-            values,
-            {"color": color, "symbol": symbol, "size": 8},
-            name + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}",
+            fig, name, sizes, values, look, name + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}"
         )
     return fig
 
@@ -170,19 +166,6 @@ EXAMPLES = {
 }
 
 
-def example_columns(sweep: ExampleSweep) -> dict[str, FloatArray]:
-    """What `example_figure` draws, as columns."""
-    return {
-        "g": sweep.g.astype(np.float64),
-        "ours_variance": sweep.ours,
-        "ours_lower_bound": sweep.lower_bound,
-        "known": sweep.known,
-        "best_cap_variance": sweep.cap,
-        "best_cap": sweep.max_contributions.astype(np.float64),
-        "claimed_of_caps": sweep.claimed,
-    }
-
-
 def example_figure(sweep: ExampleSweep, example: int) -> go.Figure:
     """Total variance of ours and of the best cap against g, beside what is known of both."""
     limits = rounded_limits(np.concatenate((sweep.ours, sweep.cap, sweep.known, sweep.claimed)))
@@ -208,22 +191,27 @@ def example_figure(sweep: ExampleSweep, example: int) -> go.Figure:
     return fig
 
 
-def example_alt(sweep: ExampleSweep) -> str:
-    """The takeaway of `example_figure`."""
+def example_picture(sweep: ExampleSweep, example: int) -> Picture:
+    """An example of the paper at several sizes."""
+    columns = {
+        "g": sweep.g.astype(np.float64),
+        "ours_variance": sweep.ours,
+        "ours_lower_bound": sweep.lower_bound,
+        "known": sweep.known,
+        "best_cap_variance": sweep.cap,
+        "best_cap": sweep.max_contributions.astype(np.float64),
+        "claimed_of_caps": sweep.claimed,
+    }
     ratio = sweep.cap / sweep.ours
-    return (
+    alt = (
         f"The best cap's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
         f"{wording.number(float(ratio[-1]))} times at g = {sweep.g[-1]}: the gap grows without bound."
     )
-
-
-def example_picture(sweep: ExampleSweep, example: int) -> Picture:
-    """An example of the paper at several sizes."""
     return Picture(
         f"regression-example-{example}",
         f"Example {example}",
         lambda: example_figure(sweep, example),
-        example_alt(sweep),
-        example_columns(sweep),
+        alt,
+        columns,
         Disclosure.PUBLIC,
     )

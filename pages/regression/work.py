@@ -24,7 +24,7 @@ from pages.regression import cached, inputs
 from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import cache, dialogs, jobs
+from pages.shared import dialogs, fields, jobs, known_work
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -147,19 +147,9 @@ def _differs(key: str, question: object) -> bool:
 
 
 def _begin(key: str, question: Hashable, work: jobs.Work, whole: Callable[[Any], bool]) -> None:
-    """Start work, of which `_start` waits for all together; not what was found before: that is the answer."""
+    """Start work, of which `_start` waits for all together."""
     for_all = st.session_state[QUESTION.key("source")] is DataSource.GENERATED
-    answers = cache.answers(key, for_all)
-    if (known := answers.known(question)) is not None:
-        jobs.put(key, question, known)
-        return
-    jobs.start(
-        key,
-        question,
-        lambda p, s: answers.found(question, lambda: work(p, s), whole),
-        seconds=0.0,
-        light=True,
-    )
+    known_work.start(key, question, for_all, work, whole)
 
 
 def _result(key: str, question: object) -> object | None:
@@ -189,13 +179,7 @@ def show_state(view: RegressionView | None) -> None:
         st.caption(":material/verified: Proved best; the proof is in *Behind the answer*.")
         return
     st.caption(f":material/pan_tool: {words}")
-    st.button(
-        "Search again",
-        key="regression_search_again",
-        on_click=again,
-        icon=":material/replay:",
-        type="tertiary",
-    )
+    fields.button("Search again", "regression_search_again", "replay", again, type="tertiary")
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)

@@ -85,9 +85,7 @@ def ways_picture(name: str, of: Ways, curves: WaysOverEpsilon, epsilon: float, k
 def _ways_figure(of: Ways, curves: WaysOverEpsilon, epsilon: float) -> go.Figure:
     positive = curves.errors[np.isfinite(curves.errors) & (curves.errors > 0.0)]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
-    fig = charts.figure(
-        charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(of.axis, (low / 1.5, high * 1.5)), height=380
-    )
+    fig = charts.log_log(EPSILON_AXIS, SHOWN, of.axis, (low / 1.5, high * 1.5), 380)
     for way, errors, look in zip(of.names, curves.errors, LOOKS, strict=False):
         hover = f"{way}<br>ε = %{{x:.3~g}}<br>%{{y:,.4~g}}"
         charts.add_curve(fig, way, curves.epsilons, errors, look, hover)
@@ -111,15 +109,13 @@ def _figure(
 ) -> go.Figure:
     positive = values[values > 0.0]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
-    fig = charts.figure(
-        charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(axis, (low / 1.5, high * 1.5)), height=340
-    )
+    fig = charts.log_log(EPSILON_AXIS, SHOWN, axis, (low / 1.5, high * 1.5), 340)
     hover = "ε = %{x:.3~g}<br>%{y:,.4~g}"
     charts.add_curve(fig, "Best at each ε", epsilons, values, charts.TOTAL, hover)
     line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
     if here is not None and here > 0.0:
-        charts.add_marker(fig, "ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover)
+        charts.add_marker(fig, "ε in use", epsilon, here, charts.SMOOTH, "diamond", hover)
     return charts.without_legend(fig)
 
 

@@ -161,7 +161,7 @@ def _marked(fig: go.Figure, name: str, x: float, y: float) -> go.Figure:
     """The figure with a point of the second data set."""
     both, shown = go.Figure(data=fig.data, layout=fig.layout), pins.plain_name(name, 32)
     hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
-    return both.add_trace(charts.marker(shown, x, y, searched.SECOND["color"], "triangle-up", hover))
+    return both.add_trace(charts.marker(shown, x, y, searched.SECOND, "triangle-up", hover))
 
 
 def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figure:
@@ -181,9 +181,7 @@ def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figu
         name = f"The same, {found.further.name}"
         charts.add_curve(both, name, x, found.further.error(epsilon, x), thin, hover)
     if best.best > 0.0:
-        point = charts.marker(
-            f"{shown}, best", best.best, best.least, searched.SECOND["color"], "triangle-up", hover
-        )
+        point = charts.marker(f"{shown}, best", best.best, best.least, searched.SECOND, "triangle-up", hover)
         both.add_trace(point.update(showlegend=False))
     return both
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -45,10 +46,10 @@ class AnswerCard:
         headline: What to do, one sentence, Markdown.
         detail: The sentence after it; empty for none.
         figures: The number that was asked for, its error, and further ones.
-        facts: (name, sentence) rows: half and double, who is affected ...
         assumptions: Sentences without full stop.
-        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         disclosure: Of the data behind the numbers; a release carries its facts.
+        facts: Sentences by name: half and double, who is affected ...
+        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         code: What *Code for your library* writes; None where there is nothing to carry away.
         good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
     """
@@ -56,10 +57,10 @@ class AnswerCard:
     headline: str
     detail: str
     figures: tuple[KeyNumber, ...]
-    facts: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]
-    proofs: tuple[tuple[str, Certificate, str], ...]
     disclosure: Provenance
+    facts: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[tuple[str, Certificate, str], ...] = ()
     code: CodeChoice | None = None
     good_enough: str = ""
 
@@ -67,7 +68,7 @@ class AnswerCard:
     def all_facts(self) -> tuple[tuple[str, str], ...]:
         """The facts, with the interval of good bounds before them."""
         first = [("Good enough", self.good_enough)] if self.good_enough else []
-        return (*first, *self.facts)
+        return (*first, *self.facts.items())
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -141,7 +142,7 @@ def behind(card: AnswerCard) -> None:
         number_grid.show([(item.label, item.value, item.note, item.help) for item in card.figures], "behind")
     left, right = st.columns(2, gap="large")
     with left:
-        facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts)
+        facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())
         proofs = "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
         if said := [part for part in (facts, proofs and f"**How sure**\n\n{proofs}") if part]:
             st.markdown("\n\n".join(said))

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -88,12 +89,31 @@ def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) 
     return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else NUMBER}
 
 
-def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.Figure:
+def figure(x: Mapping[str, object], y: Mapping[str, object], height: int = 420) -> go.Figure:
     """An empty figure with these axes."""
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.
     layout = {"template": TEMPLATE, "height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
     return go.Figure(layout=layout)
+
+
+def log_log(
+    x: str, x_limits: tuple[float, float], y: str, y_limits: tuple[float, float], height: int = 420
+) -> go.Figure:
+    """An empty figure with two log axes: their titles and limits."""
+    return figure(log_axis(x, x_limits), log_axis(y, y_limits), height)
+
+
+def log_linear(
+    x: str,
+    x_limits: tuple[float, float],
+    y: str,
+    y_limits: tuple[float, float],
+    height: int = 420,
+    percent: bool = False,
+) -> go.Figure:
+    """An empty figure with a log axis across and a linear one upwards, of shares of 1 where ``percent``."""
+    return figure(log_axis(x, x_limits), linear_axis(y, y_limits, percent), height)
 
 
 def without_legend(fig: go.Figure) -> go.Figure:
@@ -173,8 +193,13 @@ def points(
     )
 
 
-def marker(name: str, x: float, y: float, color: str, symbol: str, hover: str) -> go.Scatter:
+Look = str | Mapping[str, Any]
+"""A colour, or a line whose colour it is."""
+
+
+def marker(name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> go.Scatter:
     """One marked point."""
+    color = of if isinstance(of, str) else of["color"]
     look = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
     return points(name, [x], [y], look, hover)
 
@@ -197,9 +222,47 @@ def add_points(fig: go.Figure, *of: Any, **more: Any) -> None:
     fig.add_trace(points(*of, **more))
 
 
-def add_marker(fig: go.Figure, name: str, x: float, y: float, color: str, symbol: str, hover: str) -> None:
+def add_marker(fig: go.Figure, name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> None:
     """Draw a `marker`."""
-    fig.add_trace(marker(name, x, y, color, symbol, hover))
+    fig.add_trace(marker(name, x, y, of, symbol, hover))
+
+
+def add_bars(
+    fig: go.Figure, name: str, x: npt.ArrayLike, y: npt.ArrayLike, of: Look, hover: str, **more: Any
+) -> None:
+    """Draw bars with a hover text; ``more`` are further properties of the trace, ``opacity`` that of their colour."""
+    look: dict[str, Any] = {"color": of if isinstance(of, str) else of["color"]}
+    if "opacity" in more:
+        look["opacity"] = more.pop("opacity")
+    fig.add_trace(go.Bar(x=x, y=y, name=name, marker=look, hovertemplate=hover + "<extra></extra>", **more))
+
+
+def add_area(
+    fig: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **more: Any
+) -> None:
+    """Fill between two curves; ``more`` are further properties of the trace."""
+    along, below, above = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
+    outline = {"x": np.concatenate((along, along[::-1])), "y": np.concatenate((above, below[::-1]))}
+    fig.add_trace(
+        go.Scatter(**outline, fill="toself", fillcolor=color, line={"width": 0}, hoverinfo="skip", **more)
+    )
+
+
+def line_across(
+    fig: go.Figure, y: float, name: str, width: float = 1.2, dash: str = "dash", yref: str = "y"
+) -> None:
+    """A level over the whole width; its name stands in the legend."""
+    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
+    line = {"color": NEUTRAL, "width": width, "dash": dash}
+    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref=yref, y0=y, y1=y, line=line)
+    legend_line(fig, name, line, group="across")
+
+
+def line_with_words(fig: go.Figure, y: float, words: str) -> None:
+    """A level on a log axis with words above its right end."""
+    fig.add_hline(y=y, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
+    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": math.log10(y), "yanchor": "bottom"}
+    fig.add_annotation(text=words, showarrow=False, **place)
 
 
 def band(fig: go.Figure, low: float, high: float, text: str) -> None:

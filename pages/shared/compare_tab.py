@@ -142,13 +142,7 @@ def _worked_out(of: Question, question: tuple[str, Any], compared: Against) -> O
     if done is not None and done[0] == question:
         found: OverEpsilon = done[1]
         return found
-    st.button(
-        "Compute over ε",
-        key=f"{of.name}_against",
-        icon=":material/play_arrow:",
-        on_click=_start,
-        args=(key, question, compared),
-    )
+    fields.button("Compute over ε", f"{of.name}_against", "play_arrow", _start, key, question, compared)
     st.caption(f"The best bound is looked for at {len(against.FEW)} values of ε, which takes a while.")
     return None
 

@@ -48,19 +48,12 @@ def count_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     columns = count_columns(histogram)
     binned = histogram.sizes.size > MAX_POINTS
     low, high = float(columns["users"].min()), float(columns["users"].max())
-    fig = charts.figure(
-        charts.log_axis("Rows per user", limits),
-        charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2)),
-        height=380,
-    )
-    charts.add_points(
-        fig,
-        "",
-        columns["size"],
-        columns["users"],
-        {"color": charts.CAP["color"], "size": 6, "opacity": 0.75},
-        "%{x:,.3~r} rows: %{y:,.3~r} users",
-    )
+    across = charts.log_axis("Rows per user", limits)
+    upwards = charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2))
+    fig = charts.figure(across, upwards, 380)
+    look = {"color": charts.CAP["color"], "size": 6, "opacity": 0.75}
+    hover = "%{x:,.3~r} rows: %{y:,.3~r} users"
+    charts.add_points(fig, "", columns["size"], columns["users"], look, hover)
     return charts.without_legend(fig)
 
 
@@ -83,18 +76,11 @@ def _users_from(histogram: ContributionHistogram, sizes: FloatArray) -> FloatArr
 def tail_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     """Log-log complementary CDF: a straight line is a power law."""
     columns = tail_columns(histogram)
-    fig = charts.figure(
-        charts.log_axis("Rows per user", limits),
-        charts.log_axis("Share of users with at least so many", (0.5 / histogram.num_users, 1.5)),
-        height=340,
+    fig = charts.log_log(
+        "Rows per user", limits, "Share of users with at least so many", (0.5 / histogram.num_users, 1.5), 340
     )
-    trace = charts.curve(
-        "",
-        columns["size"],
-        columns["share_of_users"],
-        charts.TOTAL,
-        "%{y:.3~%} of users have at least %{x:,} rows",
-    )
+    hover = "%{y:.3~%} of users have at least %{x:,} rows"
+    trace = charts.curve("", columns["size"], columns["share_of_users"], charts.TOTAL, hover)
     trace.line.shape = "vh"
     fig.add_trace(trace)
     return charts.without_legend(fig)

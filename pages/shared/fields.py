@@ -11,7 +11,7 @@ import functools
 import math
 import re
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -66,7 +66,9 @@ def number(
     return found
 
 
-def draw(of: Question, name: str, label: str = "", options: Collection[Any] | None = None) -> Any:
+def draw(
+    of: Question, name: str, label: str = "", options: Collection[Any] | None = None, disabled: bool = False
+) -> Any:
     """The widget of a declared field; which one follows from what is declared.
 
     Args:
@@ -74,6 +76,7 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
         name: The field.
         label: In place of the declared label, where a page says it shorter.
         options: Of a field with names: those that are offered now; all where None.
+        disabled: Of a slider or a text: whether it can be read only.
 
     Returns:
         What the widget holds.
@@ -88,6 +91,21 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
         if field.as_list:
             return pick(label, offered, key, field.help, field.width or "stretch")
         return choice(label, offered, key, field.help)
+    more: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
+    width = present.wide(field.width or "stretch")
+    if field.slider is not None:
+        low, high, step = field.slider
+        written = field.format or None
+        return st.slider(label, low, high, step=step, format=written, width=width, disabled=disabled, **more)
+    if field.stops:
+        return st.select_slider(label, field.stops, format_func="{:,}".format, **more)
+    if field.holds is bool:
+        return st.toggle(label, **more)
+    if field.holds is str:
+        placeholder = field.placeholder or None
+        return st.text_input(
+            label, max_chars=field.longest, placeholder=placeholder, width=width, disabled=disabled, **more
+        )
     return number(
         label,
         key,
@@ -99,10 +117,38 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
     )
 
 
+def draw_all(of: Question, *names: str) -> None:
+    """The widgets of several fields, one after another."""
+    for name in names:
+        draw(of, name)
+
+
+def draw_row(of: Question, *names: str) -> None:
+    """The widgets of several fields in a `row`."""
+    with row():
+        draw_all(of, *names)
+
+
+def columns(of: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
+    """Columns with a field in each, as far as there are names; returns them, for what stands beside the fields."""
+    found = st.columns(shares, vertical_alignment="bottom")
+    for column, name in zip(found, names, strict=False):
+        with column:
+            draw(of, name)
+    return found
+
+
 def start(of: Question) -> None:
     """Set what the question's fields begin with, where they hold nothing yet."""
     for name in of.fields:
         st.session_state.setdefault(of.key(name), of.first(name))
+
+
+def refill(of: Question, *names: str) -> None:
+    """Set fields to what they begin with that a link of another choice has left empty."""
+    for name in names:
+        if st.session_state[of.key(name)] is None:
+            st.session_state[of.key(name)] = of.first(name)
 
 
 def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
@@ -146,6 +192,19 @@ def pick(
     )
 
 
+def radio(label: str, names: Mapping[Any, str], key: str, help: str = "", horizontal: bool = False) -> Any:
+    """A list of which one entry is marked; ``names`` says how they are written."""
+    return st.radio(
+        label,
+        list(names),
+        key=key,
+        format_func=names.__getitem__,
+        persist_state="session",
+        help=help or None,
+        horizontal=horizontal,
+    )
+
+
 def row() -> DeltaGenerator:
     """Fields side by side, as many as fit in a line.
 
@@ -158,6 +217,31 @@ def row() -> DeltaGenerator:
 def main_button() -> typing.Literal["primary", "secondary"]:
     """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
     return "secondary" if st.context.theme.type == "dark" else "primary"
+
+
+def button(
+    label: str,
+    key: str,
+    icon: str,
+    do: Callable[..., None] | None = None,
+    *of: Any,
+    main: bool = False,
+    **more: Any,
+) -> bool:
+    """A button with an icon; returns whether it was pressed.
+
+    Args:
+        label: Its label.
+        key: Unique on the page.
+        icon: Name of a Material icon.
+        do: Called with ``of`` where it is pressed, before the page runs again.
+        of: What that is called with.
+        main: Whether it is the main button of what it stands in.
+        more: Further arguments of `st.button`.
+    """
+    if main:
+        more["type"] = main_button()
+    return st.button(label, key=key, icon=f":material/{icon}:", on_click=do, args=of, **more)
 
 
 def say(problems: Iterable[InputProblem]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ def draw(
     label: str,
     name: str,
     disclosure: Provenance,
-    content: Callable[[], str | bytes],
+    content: str | Callable[[], str | bytes],
     *,
     key: str = "",
     quiet: bool = False,
@@ -28,7 +28,7 @@ def draw(
         label: On the button.
         name: Of the file, with one of the endings in `MIMES`.
         disclosure: Of the data behind the file; it goes into the name.
-        content: Makes the file.
+        content: The file, or what makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
         quiet: Draw it as text.
         help: What the file is good for.
@@ -45,3 +45,10 @@ def draw(
         icon=":material/download:",
         help=help,
     )
+
+
+def draw_row(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
+    """Several beside each other: label, name and content of each."""
+    with st.container(horizontal=True):
+        for label, name, content in files:
+            draw(label, name, disclosure, content)

@@ -35,7 +35,12 @@ def sentence(data: Dataset, needed: str, what: str = "This") -> str:
 def say(data: Dataset, needed: str, remedy: str) -> None:
     """The sentence, and a way to Your data."""
     st.info(sentence(data, needed), icon=":material/info:")
-    st.page_link(session.page_file("Your data"), label=remedy, icon=":material/upload:")
+    bring(remedy)
+
+
+def bring(label: str) -> None:
+    """A way to Your data."""
+    st.page_link(session.page_file("Your data"), label=label, icon=":material/upload:")
 
 
 def say_cleared(fields: Mapping[str, str]) -> None:

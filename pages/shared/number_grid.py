@@ -99,3 +99,8 @@ def show(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
         for label, value, note, help in numbers
     ]
     _mount(key=f"{KEY_BEGINS}{key}", data=told, height="content")
+
+
+def single(label: str, value: str, note: str, help: str = "") -> None:
+    """One number beside a figure, with a note that compares it."""
+    st.metric(label, value, note, delta_color="off", delta_arrow="off", help=help or None)

@@ -129,12 +129,7 @@ def _design_to_json(design: Design | None) -> dict[str, Any] | None:
     if design is None:
         return None
     features = [[one.column, one.kind.value, one.reference] for one in design.features]
-    return {
-        "label": design.label,
-        "user": design.user,
-        "features": features,
-        "intercept": design.intercept,
-    }
+    return {"label": design.label, "user": design.user, "features": features, "intercept": design.intercept}
 
 
 def _seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:

@@ -17,7 +17,7 @@ from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared import cards, drawn, file_button, keys, pins, session
+from pages.shared import cards, drawn, fields, file_button, keys, pins, session
 from pages.shared.cards import AnswerCard
 from pages.shared.pins import Pin
 from pages.shared.question import Facet, Question
@@ -65,7 +65,7 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
         bound=number,
         error=error,
         rows_lost=_rows_lost(card, data) if on_these else None,
-        half_or_double=dict(card.facts).get(HALF_OR_DOUBLE, ""),
+        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_settings(of, parameters)),
         disclosure=card.disclosure,
         curve=pins.curve_of(run.figure),
@@ -158,13 +158,7 @@ def _change(of: Question, held: tuple[Pin, ...]) -> None:
     st.text_input(
         "New name", key=name_key, max_chars=60, on_change=_rename, args=(of.name, chosen, name_key), width=260
     )
-    st.button(
-        "Remove",
-        key=f"{of.name}_pin_remove",
-        on_click=_remove,
-        args=(of.name, chosen),
-        icon=":material/delete:",
-    )
+    fields.button("Remove", f"{of.name}_pin_remove", "delete", _remove, of.name, chosen)
     st.button(
         "Remove all", key=f"{of.name}_pins_remove", on_click=_remove, args=(of.name, ""), type="tertiary"
     )

@@ -52,32 +52,42 @@ class Field:
     Type, default and range are those of the parameters object, which judges.
 
     Attributes:
-        comes_from: Where its content may have come from; the cautious end unless declared, which on a page with data
-            of its own is these.
-        renewed: Whether it starts afresh with new data, of which it says nothing.
         label: Of the widget.
         help: Shown at the label.
+        comes_from: Where its content may have come from; the cautious end unless declared, by `public` or `of_values`,
+            which on a page with data of its own is these.
+        renewed: Whether it starts afresh with new data, of which it says nothing.
         sentence: How a sentence names it that says it is empty; the label where the parameters object must have a
             number, else empty, as it may be left empty.
         asked: What it is called in a report; the label where empty.
         first: What the widget begins with, where that is not the default of the parameters object.
         names: What is written on the buttons or the list, for fields with few values.
         as_list: Whether these stand in a list and not on buttons.
+        slider: (from, to, step) of a field that is set by a slider.
+        stops: The values of a slider that has no others.
+        format: How the slider writes its number; Streamlit's own way where empty.
+        longest: Most characters of a text.
+        holds: bool or str where the parameters object has that, and float of numbers, whole ones too.
         whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
         step: What they count by where that is not 1.
         placeholder: Shown while it is empty.
         width: In pixels; None for as wide as there is room.
     """
 
-    comes_from: From = From.DATA
-    renewed: bool = False
     label: str = ""
     help: str = ""
+    comes_from: From = From.DATA
+    renewed: bool = False
     sentence: str = ""
     asked: str = ""
     first: Any = UNSET
     names: Mapping[Any, str] | None = None
     as_list: bool = False
+    slider: tuple[float, float, float] | None = None
+    stops: tuple[int, ...] = ()
+    format: str = ""
+    longest: int | None = None
+    holds: type = float
     whole: bool = False
     step: float | None = None
     placeholder: str = ""
@@ -96,12 +106,17 @@ class Field:
         return replace(
             self,
             comes_from=comes_from,
+            holds=next((kind for kind in (bool, str) if kind in kinds), float),
             sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
             whole=self.whole or int in kinds,
         )
 
 
-EPSILON = Field(From.PUBLIC, label="Privacy budget ε", sentence="ε", first=1.0)
+public = functools.partial(Field, comes_from=From.PUBLIC)
+"""A field that is never read off data."""
+of_values = functools.partial(Field, comes_from=From.VALUES)
+"""A field that may have been read off values."""
+EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
 """The one field that all questions share."""
 
 

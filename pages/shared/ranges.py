@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
@@ -64,6 +66,31 @@ def ladder(low: float, high: float) -> tuple[float, ...]:
     start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
     end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
+
+
+STAY_PUT = "The axes stay put while you move ε, so that curves can be compared."
+
+
+@contextlib.contextmanager
+def under_figure(
+    key: str, name: str = "Axis ranges", note: str = STAY_PUT
+) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+    """A place for a figure, and one for what stands below it, where a popover holds what is drawn within.
+
+    Args:
+        key: Of the popover, unique on the page.
+        name: On its button.
+        note: Below what it holds.
+
+    Yields:
+        The place of the figure, and the place below it.
+    """
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover(name, icon=":material/straighten:", key=key):
+        yield chart, below
+        if note:
+            st.caption(note)
 
 
 def range_control(

@@ -14,8 +14,8 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Charge, ReleaseFacts
-from pages.shared import cards, fields
+from dpcore.common.privacy import Charge, Disclosure, ReleaseFacts
+from pages.shared import cards, fields, file_button
 from pages.shared.question import Question
 from pages.shared.spent import lost_sentence
 
@@ -82,12 +82,5 @@ class Releases:
 
     def file_button(self, label: str, text: Callable[[], str], name: str) -> None:
         """All releases as a CSV file."""
-        st.download_button(
-            label,
-            text,
-            file_name=f"{self.question.url_path}-{name}.csv",
-            mime="text/csv",
-            key=f"{self.question.name}_released_file",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        key = f"{self.question.name}_released_file"
+        file_button.draw(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)

@@ -183,10 +183,7 @@ def ledger() -> Ledger:
 def record(facts: ReleaseFacts) -> None:
     """Note one more release of the original data: the ``charge`` of whatever draws from them."""
     of = original().dataset.histogram.digest
-    st.session_state[keys.LEDGERS] = {
-        **st.session_state.get(keys.LEDGERS, {}),
-        of: ledger().after(facts),
-    }
+    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), of: ledger().after(facts)}
 
 
 def use_release(data: Dataset) -> None:

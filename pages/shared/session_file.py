@@ -128,10 +128,7 @@ def take() -> Content:
             key: value for key, value in before.entered.items() if _is_field(key)
         }
     loaded: session.Loaded = before.loaded
-    pinned = (
-        *loaded.set_aside.get(keys.PINS, ()),
-        *pins.joined(before.pinned, pins.all_pins()),
-    )
+    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, pins.all_pins()))
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
     own, drawn = own_tables.take(), drawn_before.take()
     return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, tuple(_models()))

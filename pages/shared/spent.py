@@ -4,10 +4,13 @@ the data. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.report.content import Line
+from dpcore.report.markup import literal
 
 
 def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
@@ -36,3 +39,29 @@ def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
             number=spent.epsilon,
         ),
     )
+
+
+def released_lines(
+    names: Iterable[str], values: Iterable[float], note: str, label: str, spent: tuple[Line, ...]
+) -> tuple[Line, ...]:
+    """Numbers that were released, as lines of a report, and what was spent behind them.
+
+    Args:
+        names: What each is.
+        values: The numbers.
+        note: Of which release, and with which noise.
+        label: What they are.
+        spent: `spent_lines`.
+    """
+    lines = (
+        Line(
+            literal(name),
+            wording.number(float(value), 4),
+            Disclosure.DP_RELEASE,
+            note,
+            number=float(value),
+            label=label,
+        )
+        for name, value in zip(names, values, strict=True)
+    )
+    return (*lines, *spent)

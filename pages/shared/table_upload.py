@@ -182,27 +182,10 @@ class TableUpload:
         design = self._design()
         st.caption(plain(design_matrix.explain(design), 600))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.radio(
-                "Are these data public?",
-                list(PUBLIC),
-                key=self.of.key("public"),
-                format_func=PUBLIC.__getitem__,
-                persist_state="session",
-                help=self.public_help,
-            )
+            fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
         with st.container(horizontal=True):
-            used = st.button(
-                "Use these data",
-                type=fields.main_button(),
-                icon=":material/check:",
-                key=f"{self.of.name}_use",
-            )
-            st.button(
-                "Discard the file",
-                key=f"{self.of.name}_discard",
-                on_click=self._discard,
-                icon=":material/delete:",
-            )
+            used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
+            fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)
         if used:
             self._use(opened, design)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from dpcore.dataset import Dataset
 from dpcore.report.document import report_json
 from dpcore.report.methods import Methods
 from dpcore.report.script import Source
-from pages.shared import cite, figures, missing, report_content, report_html, session
+from pages.shared import cite, figures, file_button, missing, report_content, report_html, session
 from pages.shared import fields as questions
 from pages.shared.report_content import ReportContent
 
@@ -46,8 +46,18 @@ def source_of(data: Dataset) -> Source:
     return Source(data, missing.SAMPLE_WITH_EVERYTHING, rows=True)
 
 
+Part = tuple[str, str, Callable[[], str | bytes]]
+"""A part of the answer as a file: label of its button, name of the file, and what makes it."""
+
+
 def draw(
-    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], methods: Methods | None
+    stem: str,
+    disclosure: Provenance,
+    content: Callable[[], ReportContent],
+    methods: Methods | None,
+    holds: str = "",
+    parts: Sequence[Part] = (),
+    of_parts: Provenance | None = None,
 ) -> None:
     """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
 
@@ -58,6 +68,9 @@ def draw(
             it must not look at the session or at caches of it.
         methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
             where nothing was chosen yet.
+        holds: What the parts hold, for those that are files of their own; empty for none.
+        parts: These, but the page's own JSON, which is the last.
+        of_parts: Of the data behind the parts, where these differ.
     """
 
     def with_methods() -> ReportContent:
@@ -65,6 +78,15 @@ def draw(
 
     _files(stem, disclosure, with_methods)
     cite.show(methods, stem)
+    if holds:
+        st.markdown(holds)
+        choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
+        file_button.draw_row([*parts, choice], of_parts or disclosure)
+
+
+def _choice(content: ReportContent) -> str:
+    assert content.choice is not None
+    return content.choice()
 
 
 def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:

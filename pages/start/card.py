@@ -29,9 +29,7 @@ def card(view: Tradeoff, epsilon: float, bound: int, disclosure: Provenance) -> 
         )
         if useful
         else (),
-        facts=(),
         assumptions=(),
-        proofs=(),
         disclosure=disclosure,
         good_enough=f"any bound from {low} to {high} rows stays within 5{wording.PERCENT} of the best error."
         if useful and low != high

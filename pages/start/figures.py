@@ -46,10 +46,10 @@ def figure(view: Tradeoff, bound: int, limits: tuple[float, float]) -> go.Figure
     if view.best.max_total > 0:
         share = view.best.bound / view.num_rows
         text = f"Sweet spot: {wording.counted(view.best.max_total, 'row')}<br>error %{{y:.2~%}}"
-        charts.add_marker(fig, "Sweet spot", view.best.max_total, share, charts.SMOOTH["color"], "star", text)
+        charts.add_marker(fig, "Sweet spot", view.best.max_total, share, charts.SMOOTH, "star", text)
     here = float(view.at(bound).bound) / view.num_rows
     text = f"Your bound: {wording.counted(bound, 'row')}<br>error %{{y:.2~%}}"
-    charts.add_marker(fig, "Your bound", bound, here, charts.CAP["color"], "diamond", text)
+    charts.add_marker(fig, "Your bound", bound, here, charts.CAP, "diamond", text)
     return fig
 
 
@@ -99,27 +99,14 @@ def rows_figure(rows: RowsOfUsers, bound: int) -> go.Figure:
         ("Cut", ~kept, charts.SMOOTH["color"], "circle-open"),
     ):
         which = rows.user[some]
+        look = {"color": color, "symbol": symbol, "size": 7}
+        hover = f"a user with %{{customdata:,}} rows<extra>{name}</extra>"
+        more = {"customdata": rows.sizes[which], "hovertemplate": hover}
         fig.add_trace(
-            go.Scatter(
-                x=rows.user[some],
-                y=rows.height[some],
-                name=name,
-                mode="markers",
-                marker={"color": color, "symbol": symbol, "size": 7},
-                customdata=rows.sizes[which],
-                hovertemplate="a user with %{customdata:,} rows<extra>" + name + "</extra>",
-            )
+            go.Scatter(x=rows.user[some], y=rows.height[some], name=name, mode="markers", marker=look, **more)
         )
-    fig.add_trace(
-        go.Scatter(
-            x=[-1.0, float(rows.sizes.size)],
-            y=[bound, bound],
-            name="Your bound",
-            mode="lines",
-            line=charts.OWN,
-            hoverinfo="skip",
-        )
-    )
+    ends = [-1.0, float(rows.sizes.size)]
+    charts.add_curve(fig, "Your bound", ends, [bound, bound], charts.OWN, "", hoverinfo="skip")
     return fig
 
 

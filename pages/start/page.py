@@ -7,7 +7,7 @@ from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared import cards, fields, figures, keys, layout, present, put_aside, ranges, session
+from pages.shared import cards, fields, figures, keys, layout, missing, present, put_aside, ranges, session
 from pages.shared.text import plain
 from pages.start import advice, answer, cached, card, play
 from pages.start import figures as start_figures
@@ -88,17 +88,15 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
 
 def show_tradeoff(view: answer.Tradeoff, data: Dataset, bound: int) -> None:
     """The figure."""
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="start_range"):
+    with ranges.under_figure("start_range", "Axis range", "") as (chart, below):
         limits = ranges.range_control(
             "Upper bound, rows per user",
             f"start_x_{session.data_version()}_{data.digest[:8]}",
             *answer.axis_limits(data.histogram),
         )
     figures.show_picture(start_figures.picture(view, bound, limits, data.provenance), below, chart)
-    if missing := card.outside(view, bound, limits):
-        chart.caption(missing)
+    if outside := card.outside(view, bound, limits):
+        chart.caption(outside)
 
 
 def show_way(data: Dataset) -> None:
@@ -115,7 +113,7 @@ def show_way(data: Dataset) -> None:
     for sentence in advice.sentences(several, who):
         st.markdown(sentence)
     with st.container(horizontal=True):
-        st.page_link(session.page_file("Your data"), label="Bring your data", icon=":material/upload:")
+        missing.bring("Bring your data")
         target = advice.page_for(release)
         if target is not None:
             st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Field, From, Question, public
 
 QUESTION = Question(
     name="start",
@@ -18,11 +18,10 @@ QUESTION = Question(
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
     fields={
-        "bound": Field(renewed=True, label="Bound, rows per user", width=210),
-        "users": Field(
-            From.PUBLIC,
-            label="Users",
-            help="The data in use, or invented users that show one thing clearly. Your data stay as they are.",
+        "bound": Field("Bound, rows per user", renewed=True, width=210),
+        "users": public(
+            "Users",
+            "The data in use, or invented users that show one thing clearly. Your data stay as they are.",
             names={
                 Users.IN_USE: "Data in use",
                 Users.ALIKE: "Everyone alike",

@@ -69,11 +69,7 @@ def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> A
 
 
 _CLAMPED = "A user's total above it counts as this much: upper bound on what one user adds."
-_ERROR_LABELS = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "RMSE",
-    Measure.BOUND: "Error, at most",
-}
+_ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
 _ERROR_HELP = {
     Measure.ABSOLUTE: "Mean of |release − truth| over the noise, exactly.",
     Measure.RMSE: "Square root of the mean of (release − truth)² over the noise, exactly.",
@@ -125,31 +121,25 @@ def _times(ratio: float) -> str:
     return f"{wording.number(ratio)} times"
 
 
-def _facts(view: TotalView, own_bound: float | None) -> tuple[tuple[str, str], ...]:
+def _facts(view: TotalView, own_bound: float | None) -> dict[str, str]:
     choice, unit, problem = view.choice, view.unit, view.problem
     affected = int(problem.amounts.users_above(view.bound))
-    facts = [
-        *((("Rounded", _rounded(view)),) if view.rounded else ()),
-        ("Half or double", _half_or_double(view)),
-        (
-            "Who is affected",
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
-            f"{wording.agreeing(affected, 'holds', 'hold')} more than T; "
-            f"{wording.percent(float(view.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away.",
-        ),
-    ]
+    facts = {"Rounded": _rounded(view)} if view.rounded else {}
+    facts["Half or double"] = _half_or_double(view)
+    facts["Who is affected"] = (
+        f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
+        f"{wording.agreeing(affected, 'holds', 'hold')} more than T; "
+        f"{wording.percent(float(view.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away."
+    )
     if choice.max_total > 0.0:
-        facts.append((f"95{wording.PERCENT} of releases", f"lie {_around(view)}."))
+        facts[f"95{wording.PERCENT} of releases"] = f"lie {_around(view)}."
     if own_bound is not None:
         own = view.error(own_bound)
-        facts.append(
-            (
-                f"Your own T, {unit.amount(own_bound, 4)}",
-                f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
-                f"{wording.change(own, choice.certificate.value)} compared with the best T.",
-            )
+        facts[f"Your own T, {unit.amount(own_bound, 4)}"] = (
+            f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
+            f"{wording.change(own, choice.certificate.value)} compared with the best T."
         )
-    return tuple(facts)
+    return facts
 
 
 def _rounded(view: TotalView) -> str:

@@ -28,11 +28,7 @@ RMSE: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 2}
 BOUND: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 2}
 CHOSEN_WIDTH = 3
 LINES = {Measure.ABSOLUTE: ABSOLUTE, Measure.RMSE: RMSE, Measure.BOUND: BOUND}
-CURVE_NAMES = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "RMSE",
-    Measure.BOUND: "Bias + noise",
-}
+CURVE_NAMES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
 STRATEGY_LINES: tuple[dict[str, Any], ...] = (
     {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
     {"color": "#009E73", "dash": "dot", "width": 2},
@@ -83,10 +79,8 @@ def measures_picture(view: TotalView, data: Dataset) -> Picture:
 
 def _empty(view: TotalView, limits: Limits, height: int) -> go.Figure:
     unit = view.unit
-    return charts.figure(
-        charts.log_axis(unit.bound_axis, limits[0]),
-        charts.log_axis(f"Error of the released {unit.result} ({unit.axis})", limits[1]),
-        height=height,
+    return charts.log_log(
+        unit.bound_axis, limits[0], f"Error of the released {unit.result} ({unit.axis})", limits[1], height
     )
 
 
@@ -184,11 +178,9 @@ def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figu
     """Error against T when totals of both signs are clipped to [-T, T]."""
     errors = by_measure(view.errors)
     shown = Measure.ABSOLUTE if measure is Measure.BOUND else measure
-    fig = charts.figure(
-        charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0]),
-        charts.log_axis("Error of the released sum (unit of the column)", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    across = charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0])
+    upwards = charts.log_axis("Error of the released sum (unit of the column)", limits[1])
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.add_trace(curve("Size of the bias", view.bounds, view.errors.bias, charts.SAMPLING, HOVER))
     fig.add_trace(curve("Noise", view.bounds, view.errors.noise, charts.PRIVACY, HOVER))
     line = {**LINES[shown], "width": CHOSEN_WIDTH}
@@ -231,10 +223,8 @@ def strategy_figure(
     curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, limits: Limits
 ) -> go.Figure:
     """Relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1)."""
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", limits[0]),
-        charts.log_axis("Relative error of the release (1 = 100 %)", limits[1]),
-        height=460,
+    fig = charts.log_log(
+        "Privacy budget ε", limits[0], "Relative error of the release (1 = 100 %)", limits[1], 460
     )
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: relative error %{y:.3~g}"
     for row, strategy in enumerate(curves.strategies):

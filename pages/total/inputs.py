@@ -15,10 +15,9 @@ IN_TABS = ("own_share", "runs", "seed")
 def start() -> None:
     """Set what the fields begin with."""
     fields.start(QUESTION)
-    state, delta = st.session_state, QUESTION.key("delta")
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    if state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE and state[delta] is None:
-        state[delta] = QUESTION.first("delta")
+    if st.session_state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE:
+        fields.refill(QUESTION, "delta")
 
 
 def show(places: layout.Places, signed: bool) -> None:
@@ -29,21 +28,16 @@ def show(places: layout.Places, signed: bool) -> None:
             fields.draw(QUESTION, "delta")
         fields.draw(QUESTION, "summed")
         if signed:
-            fields.draw(QUESTION, "lower")
-            fields.draw(QUESTION, "upper")
+            fields.draw_all(QUESTION, "lower", "upper")
     with places.more("total_more"):
         if not signed:
             fields.draw(QUESTION, "own_bound")
-        fields.draw(QUESTION, "mechanism")
-        fields.draw(QUESTION, "measure")
+        fields.draw_all(QUESTION, "mechanism", "measure")
 
 
 def strategies() -> bool:
     """The inputs of the comparison over ε. Returns whether the simulation is to start."""
-    columns = st.columns([4, 4, 3, 4], vertical_alignment="bottom")
-    for column, name in zip(columns, ("own_share", "runs", "seed"), strict=False):
-        with column:
-            fields.draw(QUESTION, name)
+    columns = fields.columns(QUESTION, [4, 4, 3, 4], "own_share", "runs", "seed")
     with columns[3]:
         return st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared.question import Facet, Field, From, Question
+from pages.shared.question import Facet, Field, From, Question, of_values, public
 
 _RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
@@ -21,70 +21,58 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
     fields={
-        "summed": Field(
-            From.PUBLIC,  # Which of two quantities is released; every release says it.
-            label="What is summed",
-            help="The number of rows, or the values of the value column.",
+        # Which of two quantities is released; every release says it.
+        "summed": public(
+            "What is summed",
+            "The number of rows, or the values of the value column.",
             asked="What is added up",
             names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
-        "mechanism": Field(
-            From.PUBLIC,
-            label="Mechanism",
-            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
+        "mechanism": public(
+            "Mechanism",
+            "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
         ),
-        "delta": Field(
-            From.PUBLIC,  # Like ε it is published with every release.
-            label="δ",
-            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+        # Like ε it is published with every release.
+        "delta": public(
+            "δ",
+            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
             sentence="δ",
             first=DEFAULT_DELTA,
             width=110,
         ),
-        "measure": Field(
-            From.PUBLIC,
-            label="Error to minimise",
-            help="Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
+        "measure": public(
+            "Error to minimise",
+            "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
             "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
             asked="Error that is minimised",
             names={Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"},
         ),
+        # In the unit of a column that other data may not have.
         "own_bound": Field(
-            renewed=True,  # In the unit of a column that other data may not have.
-            label="Compare your own T",
-            help="Optional: a bound you use today, in rows per user or in the unit of the column.",
+            "Compare your own T",
+            "Optional: a bound you use today, in rows per user or in the unit of the column.",
+            renewed=True,
             asked="Your own bound T",
             placeholder="optional",
             width=180,
         ),
         # A range is the answer itself and not a comparison, so new data leave it as it was entered. It bounds totals
         # of a column, so it can have been read off only where there were values.
-        "lower": Field(
-            From.VALUES,
-            label="Lowest total L",
-            help=_RANGE,
-            asked="Lowest total, L",
-            placeholder="proposed",
-            width=150,
+        "lower": of_values(
+            "Lowest total L", _RANGE, asked="Lowest total, L", placeholder="proposed", width=150
         ),
-        "upper": Field(
-            From.VALUES,
-            label="Highest total U",
-            help=_RANGE,
-            asked="Highest total, U",
-            placeholder="proposed",
-            width=150,
+        "upper": of_values(
+            "Highest total U", _RANGE, asked="Highest total, U", placeholder="proposed", width=150
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(
-            From.DATA,
-            label="Your own quantile",
-            help="T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
+            "Your own quantile",
+            "T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
             sentence="your own quantile",
         ),
-        "runs": Field(From.PUBLIC, label="Runs of each point", sentence="the number of runs"),
-        "seed": Field(From.PUBLIC, label="Seed", sentence="the seed"),
+        "runs": public("Runs of each point", sentence="the number of runs"),
+        "seed": public("Seed", sentence="the seed"),
     },
     also=From.PUBLIC.each("tabs", "signed_tabs") | From.DATA.each("job"),
 )

@@ -25,22 +25,20 @@ def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: Total
     of_sum = f"({wording.percent(exact / share)} of the sum)" if share else "(the sum is 0)"
     direction = "too low" if c.bias < 0.0 else "too high"
     cut = c.users_below + c.users_above
-    facts = [
-        (
-            "Who is affected",
+    facts = {
+        "Who is affected": (
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / view.num_users)}): "
             f"{wording.number(c.users_below)} below L, {wording.number(c.users_above)} above U. "
-            "Cuts at the two ends may partly cancel.",
+            "Cuts at the two ends may partly cancel."
         ),
-        (
-            "Where the range comes from",
+        "Where the range comes from": (
             "you entered it."
             if view.entered
             else "[−T, T], with T such that noise plus the size of all cuts is least. T is rounded because the exact "
-            "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel.",
+            "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel."
         ),
-        ("Why a range", plain(held.refusal, 600)),
-    ]
+        "Why a range": plain(held.refusal, 600),
+    }
     return AnswerCard(
         headline=f"Clip each user's total of {plain(held.column)} to [{low}, {high}].",
         detail=f"{_negative(view, held)} {LEAKS if dataset.is_private and not view.entered else ''}".strip(),
@@ -59,9 +57,8 @@ def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: Total
             KeyNumber("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
             KeyNumber("Noise", wording.number(c.noise), "mean size"),
         ),
-        facts=tuple(facts),
+        facts=facts,
         assumptions=SIGNED_ASSUMPTIONS,
-        proofs=(),
         disclosure=dataset.provenance,
         code=code.of_signed(view, dataset, held.column, parameters),
     )

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from dpcore.total import TotalProblem, files
+from dpcore.total import TotalProblem
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
@@ -21,14 +21,6 @@ from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
 from pages.total.answer import Limits, TotalView
 from pages.total.question import QUESTION
-
-
-def show_behind(
-    data: Dataset, held: UserTotals, parameters: TotalParameters, answer: cards.AnswerCard
-) -> None:
-    """How sure the answer is, what it assumes, and what is added up."""
-    cards.behind(answer)
-    st.caption(card.summed_sentence(held, data, parameters.summed))
 
 
 def show_measures(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
@@ -57,21 +49,21 @@ def mechanisms_sentence(data: Dataset, problem: TotalProblem, parameters: TotalP
     )
 
 
-def axis_ranges(below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: Limits) -> Limits:
-    """The from/to control of a figure's two log axes, in a popover below it.
+def axis_ranges(
+    stem: str, labels: tuple[str, str], limits: Limits
+) -> tuple[Limits, DeltaGenerator, DeltaGenerator]:
+    """The from/to control of a figure's two log axes, with the places of the figure and of what stands below it.
 
     Args:
-        below: Where the popover goes.
         stem: Key of the figure; a further part that changes with the data keeps their ranges apart.
         labels: What the axes show, with units.
         limits: Where they start and end before anything is chosen.
     """
     version = session.data_version()
-    with below.popover("Axis ranges", icon=":material/straighten:", key=f"{stem}_ranges"):
+    with ranges.under_figure(f"{stem}_ranges") as (chart, below):
         x = ranges.range_control(labels[0], f"{stem}_x_{version}", *limits[0])
         y = ranges.range_control(labels[1], f"{stem}_y_{version}", *limits[1])
-        st.caption("The axes stay put while you move ε, so that curves can be compared.")
-    return x, y
+    return (x, y), chart, below
 
 
 def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
@@ -96,12 +88,12 @@ def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParam
     running = jobs.watch(QUESTION.key("job"), "Simulating")
     done = None if running else jobs.result_of(QUESTION.key("job"))
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
-    chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     # What the axis shows depends on the best curve, hence on noise and measure: a key of its own for each.
     stem = (
         f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
     )
-    limits = axis_ranges(below, stem, ("ε", "Relative error"), total_figures.strategy_limits(curves))
+    first = total_figures.strategy_limits(curves)
+    limits, chart, below = axis_ranges(stem, ("ε", "Relative error"), first)
     picture = total_figures.strategy_picture(curves, points, parameters.epsilon, data, limits)
     figures.show_picture(picture, below, chart)
     st.markdown("\n".join(f"- {s}" for s in _strategy_sentences(curves, points)))
@@ -169,18 +161,8 @@ def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> N
         data.provenance,
         lambda: report.total_report(view, data, parameters, source),
         methods.methods(view, data, parameters),
-    )
-    st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
-        f"below the figure. Label in all: *{data.provenance.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)",
-        "total_choice.json",
-        data.provenance,
-        lambda: files.total_choice_json(
-            data, parameters, view.problem, view.choice, view.within, view.unit.column
-        ),
+        f"below the figure. Label in all: *{data.provenance.label}*.",
     )
 
 
@@ -194,18 +176,5 @@ def show_signed_files(
         data.provenance,
         lambda: report.signed_report(view, held, data, parameters, source),
         methods.signed_methods(view, data, parameters),
+        f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*.",
     )
-    st.markdown(
-        f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)",
-        "total_signed_choice.json",
-        data.provenance,
-        lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
-    )
-
-
-def show_formula() -> None:
-    """The formulae."""
-    st.markdown(QUESTION.formula())

@@ -106,46 +106,34 @@ def _detail(view: TrainingView) -> list[str]:
     return found
 
 
-def _facts(view: TrainingView) -> tuple[tuple[str, str], ...]:
+def _facts(view: TrainingView) -> dict[str, str]:
     assert view.best is not None
-    found = [("What ε does not cover", f"{UNCOVERED}.")]
+    facts = {"What ε does not cover": f"{UNCOVERED}."}
     if view.best_cap is not None:
-        found.append(("Weights against caps", _against_caps(view)))
+        facts["Weights against caps"] = _against_caps(view)
     users, rows = (view.summary(Measure.LOSS, over).mean[view.best.at] for over in (Over.USERS, Over.ROWS))
-    found.append(
-        (
-            "Rows and users",
-            f"the loss is {wording.number(float(rows))} as a mean over rows and {wording.number(float(users))} as one "
-            "over users. Weights bring the target nearer to the mean over users, which is another model where heavy "
-            "users differ.",
-        )
+    facts["Rows and users"] = (
+        f"the loss is {wording.number(float(rows))} as a mean over rows and {wording.number(float(users))} as one "
+        "over users. Weights bring the target nearer to the mean over users, which is another model where heavy "
+        "users differ."
     )
     trained = view.summary(Measure.LOSS, Over.ROWS, Held.TRAINED).mean[view.best.at]
     floor, _ = view.reference(Measure.LOSS, Over.ROWS, Held.TRAINED)
-    found.append(
-        (
-            "Users trained on",
-            f"the loss is {wording.number(float(trained))} there, {wording.number(floor)} without privacy.",
-        )
+    facts["Users trained on"] = (
+        f"the loss is {wording.number(float(trained))} there, {wording.number(floor)} without privacy."
     )
-    found.append(("Theory", _theory(view)))
+    facts["Theory"] = _theory(view)
     weight = float(view.largest_weight[list(view.bounds(Method.SMOOTH)).index(view.cell(view.best.at).bound)])
     none = float(view.largest_weight[-1])
-    found.append(
-        (
-            "The heaviest user",
-            f"weighs {wording.percent(weight)} of everybody at this h, and {wording.percent(none)} with no bound; the "
-            "noise is in proportion.",
-        )
+    facts["The heaviest user"] = (
+        f"weighs {wording.percent(weight)} of everybody at this h, and {wording.percent(none)} with no bound; the "
+        "noise is in proportion."
     )
-    found.append(
-        (
-            "Not offered",
-            "Gaussian objective perturbation: its analysis is for losses of one margin, and a user with two rows has "
-            "a loss of two.",
-        )
+    facts["Not offered"] = (
+        "Gaussian objective perturbation: its analysis is for losses of one margin, and a user with two rows has "
+        "a loss of two."
     )
-    return tuple(found)
+    return facts
 
 
 def _against_caps(view: TrainingView) -> str:

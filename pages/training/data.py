@@ -12,7 +12,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import DataSource
 from dpcore.training.rows import scaling_of
-from pages.shared import demo, fields, round_numbers
+from pages.shared import demo, fields, own_data, round_numbers
 from pages.shared.text import plain
 from pages.training import cached
 from pages.training.question import GENERATOR_FIELDS, QUESTION
@@ -24,34 +24,23 @@ MOST_SERVED_USERS, MOST_SERVED_RUNS = 2_000, 20
 
 def read_data() -> TrainingData | None:
     """Say which data are used, and offer others. None, with a sentence, where there are none to train on."""
-    with st.container(horizontal=True, vertical_alignment="center", key="training_data"):
-        said = st.container(width="content")
-        with st.popover("Other data", icon=":material/table:", key="training_settings"):
-            source = fields.draw(QUESTION, "source")
-            if source is DataSource.GENERATED:
-                _show_generator_fields()
-            elif source is DataSource.UPLOAD and st.session_state.get(QUESTION.key("loaded")) is not None:
-                UPLOAD.show_uploader()
-    loaded = {
+    sources = {
         DataSource.SAMPLE: cached.sample,
         DataSource.GENERATED: _generated,
         DataSource.UPLOAD: _uploaded,
-    }[source]()
-    if loaded is not None:
-        data = loaded.dataset
-        sizes = (
+    }
+    loaded: TrainingData | None = own_data.read(
+        UPLOAD,
+        sources,
+        DataSource.GENERATED,
+        "A logistic model whose best θ is known, and users with a heavy tail of rows.",
+        GENERATOR_FIELDS,
+        lambda data: (
             f"{wording.counted(data.histogram.num_rows, 'row')} of "
             f"{wording.counted(data.histogram.num_users, 'user')}"
-        )
-        said.markdown(f"Data of this page: **{plain(data.name)}**, {sizes}")
+        ),
+    )
     return loaded
-
-
-def _show_generator_fields() -> None:
-    st.markdown("A logistic model whose best θ is known, and users with a heavy tail of rows.")
-    with st.grid(2):
-        for name in GENERATOR_FIELDS:
-            fields.draw(QUESTION, name)
 
 
 def _generated() -> TrainingData | None:
@@ -79,20 +68,8 @@ def _generated() -> TrainingData | None:
 
 
 def _uploaded() -> TrainingData | None:
-    loaded: TrainingData | None = st.session_state.get(QUESTION.key("loaded"))
-    if loaded is None:
-        UPLOAD.show_uploader()
-    UPLOAD.show_choices()
-    if loaded is None:
-        if not UPLOAD.waits() and not demo.is_served():
-            st.caption(
-                "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
-                "does not carry uploaded data."
-            )
-        return None
-    for note in loaded.dataset.notes:
-        st.caption(plain(note, 600))
-    return _with_ranges(loaded)
+    loaded: TrainingData | None = own_data.uploaded(UPLOAD)
+    return None if loaded is None else _with_ranges(loaded)
 
 
 def _range_key(end: str, column: str) -> str:

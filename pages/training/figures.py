@@ -41,26 +41,6 @@ def _filled(line: dict[str, Any]) -> str:
     return f"rgba({red}, {green}, {blue}, 0.16)"
 
 
-def main_columns(view: TrainingView, measure: Measure, over: Over) -> dict[str, FloatArray | list[str]]:
-    """What `main_figure` draws, a line per method and bound, with the references and W."""
-    experiment = view.table.experiment
-    found = view.summary(measure, over)
-    floor, guess = view.reference(measure, over)
-    size = len(experiment.cells)
-    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
-    name = measure.value
-    return {
-        "method": [cell.method.value for cell in experiment.cells],
-        "bound": np.array([cell.bound for cell in experiment.cells]),
-        name: found.mean,
-        "half_width_95": found.half_width,
-        "runs": found.runs.astype(np.float64),
-        f"{name}_without_privacy": np.full(size, floor),
-        f"{name}_guessing": np.full(size, guess),
-        "largest_user_weight": np.array([weight[cell.bound] for cell in experiment.cells]),
-    }
-
-
 def limits(view: TrainingView, measure: Measure, over: Over) -> tuple[float, float]:
     """(from, to) of the axis of loss or accuracy, from the references alone: it does not move with ε.
 
@@ -78,11 +58,9 @@ def main_figure(view: TrainingView, measure: Measure, over: Over) -> go.Figure:
     largest = max(float(view.bounds(Method.SMOOTH)[-1]), 2.0)
     title = f"{TITLES[measure]}, users held out"
     percent = measure is Measure.ACCURACY
-    fig = charts.figure(
-        {**charts.log_axis(AXIS, (1.0, largest)), "anchor": "y2"},
-        {**charts.linear_axis(title, limits(view, measure, over), percent), "domain": [0.31, 1.0]},
-        height=charts.MAIN_HEIGHT,
-    )
+    across = {**charts.log_axis(AXIS, (1.0, largest)), "anchor": "y2"}
+    upwards = {**charts.linear_axis(title, limits(view, measure, over), percent), "domain": [0.31, 1.0]}
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.update_layout(
         yaxis2={
             **charts.linear_axis("Share W", (0.0, 1.08 * float(view.largest_weight.max())), percent=True),
@@ -125,18 +103,8 @@ def _band(
     fig: go.Figure, method: Method, h: FloatArray, mean: FloatArray, half: FloatArray, number: str
 ) -> None:
     line, wide = LINES[method], np.nan_to_num(half)
-    fig.add_trace(
-        go.Scatter(
-            x=np.concatenate((h, h[::-1])),
-            y=np.concatenate((mean + wide, (mean - wide)[::-1])),
-            fill="toself",
-            fillcolor=_filled(line),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=method.value,
-        )
-    )
+    group = {"showlegend": False, "legendgroup": method.value}
+    charts.add_area(fig, h, mean - wide, mean + wide, _filled(line), **group)
     hover = f"%{{fullData.name}}<br>h = %{{x:,}}: %{{y:{number}}} ± %{{customdata:{number}}}"
     trace = charts.curve(NAMES[method], h, mean, line, hover)
     trace.mode, trace.marker = "lines+markers", {"size": 5, "color": line["color"]}
@@ -175,12 +143,28 @@ def main_alt(view: TrainingView, measure: Measure, over: Over) -> str:
 
 def main_picture(view: TrainingView, measure: Measure, over: Over) -> Picture:
     """Loss or accuracy against the bound."""
+    experiment = view.table.experiment
+    found = view.summary(measure, over)
+    floor, guess = view.reference(measure, over)
+    size = len(experiment.cells)
+    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
+    name = measure.value
+    columns: dict[str, FloatArray | list[str]] = {
+        "method": [cell.method.value for cell in experiment.cells],
+        "bound": np.array([cell.bound for cell in experiment.cells]),
+        name: found.mean,
+        "half_width_95": found.half_width,
+        "runs": found.runs.astype(np.float64),
+        f"{name}_without_privacy": np.full(size, floor),
+        f"{name}_guessing": np.full(size, guess),
+        "largest_user_weight": np.array([weight[cell.bound] for cell in experiment.cells]),
+    }
     return Picture(
         "training-loss",
         f"{TITLES[measure]} against the bound",
         lambda: main_figure(view, measure, over),
         main_alt(view, measure, over),
-        main_columns(view, measure, over),
+        columns,
         view.loaded.dataset.provenance,
     )
 
@@ -217,11 +201,7 @@ def sides_figure(view: TrainingView) -> go.Figure:
     everything = [limits(view, Measure.LOSS, over) for over in Over]
     low, high = min(low for low, _ in everything), max(high for _, high in everything)
     largest = max(float(columns["bound"][-1]), 2.0)
-    fig = charts.figure(
-        charts.log_axis(AXIS, (1.0, largest)),
-        charts.linear_axis("Loss, smooth weights", (low, high)),
-        height=380,
-    )
+    fig = charts.log_linear(AXIS, (1.0, largest), "Loss, smooth weights", (low, high), 380)
     for (name, _, _, line), values in zip(SIDES, list(columns.values())[1:], strict=True):
         hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3f}"
         charts.add_curve(fig, f"Mean over {name}", columns["bound"], values, line, hover)

@@ -13,6 +13,8 @@ from pages.training.answer import TrainingView
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 
 MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
+IN_MORE = ("loss", "positive_above", "bound", "bounded_by", "others", "average", "steps", "step_size", "radius",
+           "sampled", "runs", "held_out", "seed")  # fmt: skip
 OVERS = {Over.ROWS: "Rows", Over.USERS: "Users"}
 
 
@@ -22,27 +24,11 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Ove
     The question is None, with the sentences on the page, where the inputs do not fit together.
     """
     with places.line:
-        for name in ("delta", "neighbours"):
-            fields.draw(QUESTION, name)
+        fields.draw_all(QUESTION, "delta", "neighbours")
     with places.more("training_more"):
         measure, over = _shown()
         with st.grid(2):
-            for name in (
-                "loss",
-                "positive_above",
-                "bound",
-                "bounded_by",
-                "others",
-                "average",
-                "steps",
-                "step_size",
-                "radius",
-                "sampled",
-                "runs",
-                "held_out",
-                "seed",
-            ):
-                fields.draw(QUESTION, name)
+            fields.draw_all(QUESTION, *IN_MORE)
     with places.notes:
         state = st.session_state
         # Empty fields of the generator are named where the data are made, and matter to no other data.

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.training.parameters import TrainingParameters
-from pages.shared import cards, drawn, fields, figures, keys, layout, lazy_tabs
+from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, own_data
 from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
@@ -27,29 +27,26 @@ def body(places: layout.Places) -> None:
     view = _answer(loaded, parameters, places)
     if view is not None:
         drawn.answers(view.parameters)
-        answer = card.card(view)
         with places.figure:  # First: its message goes ahead of all others.
             figures.show_picture(training_charts.main_picture(view, measure, over))
-        with places.answer:
-            cards.answer(answer, key="training_card")
-    with (
-        places.below,
-        st.container(
-            horizontal=True,
-            vertical_alignment="center",
-            height=STATE_HEIGHT,
-            border=False,
-            key="training_state",
-        ),
-    ):
+    with own_data.state_line(places.below, QUESTION):
         work.show_state(view)
-    if view is not None:
-        with places.below:
-            show_tabs(view, answer)
-
-
-STATE_HEIGHT = 56
-"""In pixels, of the line that says how far the runs are: with a button or without, the tabs below it stay."""
+    if view is None:
+        return
+    of = {
+        "Release": lambda: release.show(view),
+        "Rows and users": lambda: tabs.show_sides(view),
+        "Theory": lambda: tabs.show_theory(view),
+        "The paper's learner": lambda: paper.show(view),
+    }
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card.card(view),
+        of,
+        lambda: tabs.show_files(view),
+        behind=lambda answer: tabs.show_behind(view, answer),
+    )
 
 
 def _answer(
@@ -63,22 +60,6 @@ def _answer(
             fields.say(refused.problems)
             return None
     return view if view is not None and view.best is not None else None
-
-
-def show_tabs(view: TrainingView, answer: cards.AnswerCard) -> None:
-    """What stands behind the answer, the release, and the other figures."""
-    lazy_tabs.draw(
-        {
-            layout.BEHIND: lambda: tabs.show_behind(view, answer),
-            "Release": lambda: release.show(view),
-            "Rows and users": lambda: tabs.show_sides(view),
-            "Theory": lambda: tabs.show_theory(view),
-            "The paper's learner": lambda: paper.show(view),
-            layout.DOWNLOADS: lambda: tabs.show_files(view),
-            layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-        },
-        QUESTION.key("tabs"),
-    )
 
 
 layout.show(QUESTION, body)

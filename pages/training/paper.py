@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import bassily
 from dpcore.training.bassily import PaperTable, Reading, StepSize
-from pages.shared import cards, demo, fields, jobs
+from pages.shared import cards, demo, fields, jobs, tables
 from pages.training import figures
 from pages.training.answer import TrainingView
 from pages.training.question import QUESTION
@@ -115,13 +115,11 @@ def _show_table(view: TrainingView, table: PaperTable, epsilon: float, step_size
     if not table.done.size:
         st.caption("No column is done yet.")
         return
-    number = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(
+    tables.show(
         pd.DataFrame(lines(view, table)),
-        hide_index=True,
-        key="training_paper",
-        column_config={"Loss": number, "Standard error": number},
-        alt="Loss of the paper's learner for smooth weights, caps and no bound",
+        "Loss of the paper's learner for smooth weights, caps and no bound",
+        "training_paper",
+        dict.fromkeys(("Loss", "Standard error"), "%.3f"),
     )
     floor, guess = (wording.number(float(of[0, 0, 0])) for of in (view.known.no_privacy, view.known.guessing))
     st.caption(

@@ -10,17 +10,9 @@ from dpcore.training.mechanism import MAX_STEPS, Average
 from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
 from dpcore.training.weighting import Method
 from pages.shared import table_upload
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Field, From, Question, public
 
-GENERATOR_FIELDS = (
-    "num_users",
-    "exponent",
-    "max_rows",
-    "informative",
-    "signal",
-    "user_effect",
-    "data_seed",
-)
+GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
 """What data are generated from, in the order of the page."""
 
 # As on Regression: everything belongs to data that this page has for itself.
@@ -38,16 +30,14 @@ QUESTION = Question(
     own_file="loaded",
     parameters=TrainingParameters,
     fields={
-        "delta": Field(
-            From.PUBLIC,
-            label="δ",
-            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
+        "delta": public(
+            "δ",
+            "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
             width=110,
         ),
-        "neighbours": Field(
-            From.PUBLIC,
-            label="Neighbouring data",
-            help="With one user more or less, or one replaced, nobody's number of rows is public, and the sum of "
+        "neighbours": public(
+            "Neighbouring data",
+            "With one user more or less, or one replaced, nobody's number of rows is public, and the sum of "
             "weights gets noise, too. With one user's values changed, all counts are public.",
             names={
                 Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
@@ -57,9 +47,8 @@ QUESTION = Question(
             as_list=True,
             width=190,
         ),
-        "loss": Field(
-            From.PUBLIC,
-            label="Loss",
+        "loss": public(
+            "Loss",
             names={
                 LossKind.LOGISTIC: "Logistic",
                 LossKind.HINGE: "Smoothed hinge",
@@ -68,43 +57,39 @@ QUESTION = Question(
             as_list=True,
         ),
         "positive_above": Field(
-            label="A label is 1 above",
-            help="A public threshold; any other label counts as −1.",
+            "A label is 1 above",
+            "A public threshold; any other label counts as −1.",
             sentence="The threshold of the label",
         ),
         "bound": Field(
-            label="Bound h of a release",
-            help="What a user weighs at most in the model that the tab Release draws, in rows. Choose it without a "
+            "Bound h of a release",
+            "What a user weighs at most in the model that the tab Release draws, in rows. Choose it without a "
             "look at the curves: 1, the average of each user's rows, needs none.",
             sentence="The bound h of a release",
         ),
         "bounded_by": Field(
-            From.OWN_DATA,
-            label="A release bounds users by",
-            help="Smooth weights keep every row and let it weigh less. A cap draws at most h rows of each user at "
+            "A release bounds users by",
+            "Smooth weights keep every row and let it weigh less. A cap draws at most h rows of each user at "
             "random, once.",
             sentence="What a release bounds users by",
             asked="A release bounds users by",
             names={Method.SMOOTH: "Smooth weights", Method.CAP: "A cap, rows drawn at random"},
             as_list=True,
         ),
-        "steps": Field(
-            From.PUBLIC,
-            label="Steps T",
-            help=f"1 to {MAX_STEPS:,}, public. The noise of all steps together is that of one release.",
+        "steps": public(
+            "Steps T",
+            f"1 to {MAX_STEPS:,}, public. The noise of all steps together is that of one release.",
             sentence="The number of steps",
             asked="Steps",
         ),
-        "step_size": Field(
-            From.PUBLIC,
-            label="Step size",
-            help="In units of 1 / (smoothness of the loss), above 0 and below 2, public.",
+        "step_size": public(
+            "Step size",
+            "In units of 1 / (smoothness of the loss), above 0 and below 2, public.",
             sentence="The step size",
             step=0.1,
         ),
-        "average": Field(
-            From.PUBLIC,
-            label="The model is the mean of",
+        "average": public(
+            "The model is the mean of",
             asked="Iterates averaged",
             names={
                 Average.ALL: "All iterates",
@@ -113,43 +98,33 @@ QUESTION = Question(
             },
             as_list=True,
         ),
-        "radius": Field(
-            From.PUBLIC,
-            label="Radius of the ball",
-            help="θ is kept in this ball around 0.",
-            sentence="The radius of the ball",
+        "radius": public(
+            "Radius of the ball", "θ is kept in this ball around 0.", sentence="The radius of the ball"
         ),
-        "sampled": Field(
-            From.PUBLIC,
-            label="Share of users in a step",
-            help="1: everybody in every step. Below 1, each user takes part by a draw of their own; it may pay where "
+        "sampled": public(
+            "Share of users in a step",
+            "1: everybody in every step. Below 1, each user takes part by a draw of their own; it may pay where "
             "users are many. Accounted where a user is added or removed.",
             sentence="The share of users in a step",
             step=0.1,
         ),
-        "runs": Field(
-            From.PUBLIC,
-            label="Runs",
-            help=f"Of each method at each bound, 2 to {MAX_RUNS:,}.",
-            sentence="The number of runs",
+        "runs": public(
+            "Runs", f"Of each method at each bound, 2 to {MAX_RUNS:,}.", sentence="The number of runs"
         ),
-        "held_out": Field(
-            From.PUBLIC,
-            label="Share of users held out",
-            help="Models are judged on them. 0.05 to 0.9.",
+        "held_out": public(
+            "Share of users held out",
+            "Models are judged on them. 0.05 to 0.9.",
             sentence="The share of users held out",
             step=0.05,
         ),
-        "seed": Field(
-            From.PUBLIC,
-            label="Seed of split and runs",
-            help="The same seed gives the same numbers.",
+        "seed": public(
+            "Seed of split and runs",
+            "The same seed gives the same numbers.",
             sentence="The seed of split and runs",
         ),
-        "others": Field(
-            From.PUBLIC,
-            label="Beside weights and caps",
-            help="Output perturbation minimises exactly and adds noise once. A clipped sum shortens what a user's rows "
+        "others": public(
+            "Beside weights and caps",
+            "Output perturbation minimises exactly and adds noise once. A clipped sum shortens what a user's rows "
             "say together; it takes about ten times as long.",
             asked="Tried beside weights and caps",
             names={
@@ -160,7 +135,7 @@ QUESTION = Question(
             as_list=True,
         ),
         "source": Field(
-            label="Data of this page",
+            "Data of this page",
             asked="Data",
             names={
                 DataSource.SAMPLE: "Sample",
@@ -168,35 +143,20 @@ QUESTION = Question(
                 DataSource.UPLOAD: "Upload a table",
             },
         ),
-        "num_users": Field(
-            label="Users m",
-            help=f"10 to {MAX_GENERATED_USERS:,}.",
-            asked="Users generated",
-        ),
+        "num_users": Field("Users m", f"10 to {MAX_GENERATED_USERS:,}.", asked="Users generated"),
         "exponent": Field(
-            label="Exponent α of rows per user",
-            help="A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. Smaller is more uneven.",
+            "Exponent α of rows per user",
+            "A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. Smaller is more uneven.",
             asked="Exponent of rows per user",
         ),
-        "max_rows": Field(
-            label="Rows of a user, at most",
-            help="1 to 10,000.",
-        ),
-        "informative": Field(
-            label="Features",
-            help=f"1 to {MAX_INFORMATIVE}, beside an intercept.",
-        ),
-        "signal": Field(
-            label="Size of each coefficient",
-            help="Of features scaled to norm 1. Larger is easier.",
-        ),
+        "max_rows": Field("Rows of a user, at most", "1 to 10,000."),
+        "informative": Field("Features", f"1 to {MAX_INFORMATIVE}, beside an intercept."),
+        "signal": Field("Size of each coefficient", "Of features scaled to norm 1. Larger is easier."),
         "user_effect": Field(
-            label="Spread between users",
-            help="Above 0, heavy users differ from light ones, and weights change what is learned.",
+            "Spread between users",
+            "Above 0, heavy users differ from light ones, and weights change what is learned.",
         ),
-        "data_seed": Field(
-            label="Seed of the data",
-        ),
+        "data_seed": Field("Seed of the data"),
     },
     also=table_upload.ENTRIES
     | From.OWN_DATA.each(

@@ -18,7 +18,7 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import Method
-from pages.shared import fields
+from pages.shared import fields, tables
 from pages.shared.releases import Releases
 from pages.shared.text import plain
 from pages.training import cached
@@ -100,13 +100,11 @@ def _show_model(draw: Draw) -> None:
         "Highest": [np.nan if pair is None else pair[1] for pair in draw.scaling.ranges],
         "θ": draw.model.theta,
     }
-    number = {name: st.column_config.NumberColumn(format="%.4g") for name in columns if name != "Feature"}
-    st.dataframe(
+    tables.show(
         pd.DataFrame(columns),
-        hide_index=True,
-        column_config=number,
-        key="training_model",
-        alt="The released model: range and coefficient of each feature",
+        "The released model: range and coefficient of each feature",
+        "training_model",
+        dict.fromkeys([name for name in columns if name != "Feature"], "%.4g"),
     )
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure
 from dpcore.report.content import Line
-from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from dpcore.training import files
 from dpcore.training.data_cell import data_cell
@@ -16,7 +13,7 @@ from dpcore.training.files import Draw
 from dpcore.training.parameters import DataSource
 from dpcore.training.scores import Measure, Over
 from pages.shared.report_content import ReportContent, distribution
-from pages.shared.spent import lost_sentence, spent_lines
+from pages.shared.spent import lost_sentence, released_lines, spent_lines
 from pages.training import card, figures
 from pages.training.answer import TrainingView
 from pages.training.question import GENERATOR_FIELDS, QUESTION
@@ -58,15 +55,4 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
         return spent
     draw = made[-1]
     note = f"Release {len(made)} of these rows; {card.bounded(draw.model.cell)}."
-    lines = (
-        Line(
-            literal(name),
-            wording.number(float(value), 4),
-            Disclosure.DP_RELEASE,
-            note,
-            number=float(value),
-            label=draw.model.facts.label,
-        )
-        for name, value in zip(draw.names, draw.model.theta, strict=True)
-    )
-    return (*lines, *spent)
+    return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spent)

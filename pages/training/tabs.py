@@ -11,7 +11,7 @@ from dpcore.training.experiment import Held
 from dpcore.training.output import REGULARISATION
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.shared import cards, figures, file_button, take_away
+from pages.shared import cards, figures, tables, take_away
 from pages.training import figures as training_charts
 from pages.training import inputs, methods, release, report
 from pages.training.answer import TrainingView
@@ -22,21 +22,15 @@ def show_behind(view: TrainingView, answer: cards.AnswerCard) -> None:
     cards.behind(answer)
     st.caption(inputs.what_is_used(view))
     st.markdown("**Every method at every bound**")
-    number, percent = (st.column_config.NumberColumn(format=text) for text in ("%.4g", "%.3g %%"))
-    st.dataframe(
+    tables.show(
         methods_table(view),
-        hide_index=True,
-        key="training_methods",
-        column_config={
-            "Loss": number,
-            "±": st.column_config.NumberColumn(format="%.2g"),
-            "One run ±": st.column_config.NumberColumn(format="%.2g"),
-            "Loss over users": number,
-            "Loss, trained on": number,
-            "W": percent,
-            "Rows told right": percent,
+        "Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
+        "training_methods",
+        {
+            **dict.fromkeys(("Loss", "Loss over users", "Loss, trained on"), "%.4g"),
+            **dict.fromkeys(("±", "One run ±"), "%.2g"),
+            **dict.fromkeys(("W", "Rows told right"), "%.3g %%"),
         },
-        alt="Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
     )
     st.caption(
         "Loss and rows told right are on the users held out. ± is half of a 95 % interval of the mean over the runs; "
@@ -86,24 +80,15 @@ def show_theory(view: TrainingView) -> None:
         ("Constants computed", view.calibrated, "from features and the descent's own constants"),
         ("Theorem 4, constant 1", view.theorem, "log d log n ε² / log⁴(m/δ)"),
     ]
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Trade-off": [name for name, _, _ in rows],
-                "A": [theory.trade_off for _, theory, _ in rows],
-                "Best h, smooth weights": [theory.threshold.bound for _, theory, _ in rows],
-                "Best cap": [theory.cap.bound for _, theory, _ in rows],
-                "A is": [what for _, _, what in rows],
-            }
-        ),
-        hide_index=True,
-        key="training_theory",
-        column_config={
-            "A": st.column_config.NumberColumn(format="%.3g"),
-            "Best h, smooth weights": st.column_config.NumberColumn(format="%.3g"),
-        },
-        alt="Trade-off, best bound and best cap by two theories",
-    )
+    columns = {
+        "Trade-off": [name for name, _, _ in rows],
+        "A": [theory.trade_off for _, theory, _ in rows],
+        "Best h, smooth weights": [theory.threshold.bound for _, theory, _ in rows],
+        "Best cap": [theory.cap.bound for _, theory, _ in rows],
+        "A is": [what for _, _, what in rows],
+    }
+    formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
+    tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
     measured = "" if best is None else f" The runs have it at h = {wording.number(view.cell(best.at).bound)}."
     st.markdown(
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has the "
@@ -119,20 +104,12 @@ def show_files(view: TrainingView) -> None:
     data = view.loaded.dataset
     of = release.releases(view)
     made, ledger = tuple(of.made), of.ledger
+    kind = data.provenance
     take_away.draw(
-        "training", data.provenance, lambda: report.training_report(view, made, ledger), methods.methods(view)
+        "training",
+        kind,
+        lambda: report.training_report(view, made, ledger),
+        methods.methods(view),
+        "**Parts of it**",
+        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(view.table, kind))],
     )
-    st.markdown("**Parts of it**")
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Every run (CSV)",
-            "training_runs.csv",
-            data.provenance,
-            lambda: files.table_csv(view.table, data.provenance),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "training_choice.json",
-            data.provenance,
-            lambda: report.choice_json(view),
-        )

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.data.column_roles import Roles, TableKind
+from pages.shared import fields
 from pages.your_data.question import QUESTION
 
 DEFAULT_TABLE = "events"
@@ -22,13 +23,8 @@ def recipes(roles: Roles | None) -> None:
             "into this page: credentials come from the engine's own settings."
         )
         with st.grid(2):
-            key = st.selectbox(
-                "Engine",
-                list(counting.ENGINES),
-                key=QUESTION.key("engine"),
-                format_func=lambda name: counting.ENGINES[name].title,
-                persist_state="session",
-            )
+            titles = {name: engine.title for name, engine in counting.ENGINES.items()}
+            key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
             table = (
                 st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")

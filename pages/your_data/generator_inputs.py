@@ -57,28 +57,15 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
 
 def panel() -> None:
     """Choose a kind, enter its parameters, generate."""
-    kinds = tuple(ENTRIES)
-    kind = st.selectbox(
-        "Kind of distribution",
-        kinds,
-        key=QUESTION.key("generator"),
-        persist_state="session",
-        format_func=lambda k: generators.GENERATORS[k].title,
-    )
+    kinds = {kind: generators.GENERATORS[kind].title for kind in ENTRIES}
+    kind: str = fields.pick("Kind of distribution", kinds, QUESTION.key("generator"))
     entries = ENTRIES[kind]
     with st.grid(4):
         for entry in entries:
             key = _key(kind, entry)
             st.session_state.setdefault(key, entry.default)
             fields.number(entry.label, key, entry.help, whole=isinstance(entry.default, int))
-    st.button(
-        "Generate",
-        type=fields.main_button(),
-        icon=":material/casino:",
-        key="generate",
-        on_click=_generate,
-        args=(kind,),
-    )
+    fields.button("Generate", "generate", "casino", _generate, kind, main=True)
     problems = st.session_state.get(QUESTION.key("generator_problems"), ())
     if problems:
         fields.say(problems)

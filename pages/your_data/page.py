@@ -4,7 +4,17 @@ import streamlit as st
 
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared import beside, cards, distribution_charts, figures, file_button, layout, ranges, session
+from pages.shared import (
+    beside,
+    cards,
+    distribution_charts,
+    fields,
+    figures,
+    file_button,
+    layout,
+    ranges,
+    session,
+)
 from pages.shared.text import plain
 from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
@@ -23,14 +33,7 @@ def body(places: layout.Places) -> None:
     """Where the data come from; then what they are, and where they lead."""
     with places.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
-        source = st.segmented_control(
-            "Where from",
-            list(SOURCES),
-            key=QUESTION.key("data_source"),
-            required=True,
-            persist_state="session",
-        )
-    assert source is not None  # `required`
+        source = fields.choice("Where from", {name: name for name in SOURCES}, QUESTION.key("data_source"))
     with places.line if source == "Sample" else places.notes:
         SOURCES[source]()
     data = session.dataset()
@@ -64,9 +67,7 @@ def show_drawing(data: Dataset, name: str) -> None:
     """One picture of the distribution."""
     drawing = distribution_charts.DRAWINGS[name]
     st.markdown(f"**{drawing.heading}**")
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key=f"range_{name}"):
+    with ranges.under_figure(f"range_{name}", "Axis range", "") as (chart, below):
         limits = ranges.range_control(
             drawing.axis,
             f"distribution_x_{name}_{session.data_version()}",

@@ -12,7 +12,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution
-from pages.shared import bringing
+from pages.shared import bringing, fields
 from pages.shared.text import plain
 from pages.your_data.question import QUESTION
 
@@ -36,10 +36,7 @@ PUBLIC = {
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
-MISSING = {
-    MissingUsers.LEAVE_OUT: "Leave them out",
-    MissingUsers.ONE_USER: "Count them as one user",
-}
+MISSING = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
     Contribution.ROWS: "A row",
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
@@ -73,13 +70,9 @@ def choose(source: counting.Source) -> Roles:
         st.caption(plain(note, 300))
     st.dataframe(bringing.preview(head), hide_index=True, alt="The first rows of the file")
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
-    kind = st.radio(
-        "What is one row of this table?",
-        list(ROLES_OF),
-        key=QUESTION.key("upload_kind"),
-        horizontal=True,
-        format_func=lambda k: k.value,
-        persist_state="session",
+    kinds = {kind: kind.value for kind in ROLES_OF}
+    kind: TableKind = fields.radio(
+        "What is one row of this table?", kinds, QUESTION.key("upload_kind"), horizontal=True
     )
     with st.grid(3):
         for role in ROLES_OF[kind]:
@@ -90,25 +83,15 @@ def choose(source: counting.Source) -> Roles:
     roles = chosen_roles(kind)
     st.caption(plain(explain_roles(roles), 400))
     stated = stated_release(source, roles)
-    offered = [kind for kind in PUBLIC if kind is not Disclosure.DP_RELEASE or stated is not None]
+    offered = {
+        of: words for of, words in PUBLIC.items() if of is not Disclosure.DP_RELEASE or stated is not None
+    }
     if st.session_state.get(QUESTION.key("upload_public")) not in offered:
         st.session_state[QUESTION.key("upload_public")] = Disclosure.PRIVATE
     with st.container(horizontal=True):
-        st.radio(
-            "Are these data public?",
-            offered,
-            key=QUESTION.key("upload_public"),
-            format_func=PUBLIC.__getitem__,
-            persist_state="session",
-        )
+        fields.radio("Are these data public?", offered, QUESTION.key("upload_public"))
         if kind is TableKind.EVENTS:
-            st.radio(
-                "Rows without a user",
-                list(MISSING),
-                key=QUESTION.key("upload_missing"),
-                format_func=MISSING.__getitem__,
-                persist_state="session",
-            )
+            fields.radio("Rows without a user", MISSING, QUESTION.key("upload_missing"))
     if stated is not None:
         st.caption(
             f"Every line of the file is labelled *{stated.label}*. That is the word of whoever wrote it: nothing here "
@@ -158,13 +141,7 @@ def _events(source: counting.Source) -> None:
             "Say, product and day, for a release per product and day.",
         )
     st.session_state.setdefault(QUESTION.key("upload_contribution"), Contribution.ROWS)
-    st.selectbox(
-        "What is a contribution?",
-        list(CONTRIBUTION),
-        key=QUESTION.key("upload_contribution"),
-        format_func=CONTRIBUTION.__getitem__,
-        persist_state="session",
-    )
+    fields.pick("What is a contribution?", CONTRIBUTION, QUESTION.key("upload_contribution"))
 
 
 def _further(name: str, options: list[str], label: str, help: str) -> None:

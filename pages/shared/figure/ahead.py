@@ -15,13 +15,18 @@ import asyncio
 import contextlib
 import secrets
 import threading
+from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared import keys
+
+if TYPE_CHECKING:
+    from pages.shared.figure.gate import Gate
 
 ADDRESS = "/assets/figures"
 """Of the socket, below the root of the app."""
@@ -70,6 +75,8 @@ class Channel:
         self.token = secrets.token_urlsafe(24)
         self.listeners: WeakSet[Listener] = WeakSet()
         self._lock = threading.Lock()
+        self._draws = False
+        self._gate: Gate | None = None
 
     def add(self, listener: Listener) -> None:
         """From now on this one is told."""
@@ -80,14 +87,30 @@ class Channel:
         """Send a figure's message to all who listen."""
         with self._lock:
             listeners = list(self.listeners)
+            self._draws = True
         if listeners:
             text = message.decode()
             for listener in listeners:
                 listener.tell(key, text)
 
+    def close_until_drawn(self, gate: Gate) -> None:
+        """Let a gate wait for the next figure if somebody listens and the last run drew one."""
+        with self._lock:
+            expected, self._draws = self._draws and bool(self.listeners), False
+        if expected:
+            self._gate = gate
+            gate.close()
+
+    def drawn(self) -> None:
+        """A browser has drawn what it was told."""
+        if self._gate is not None:
+            self._gate.open()
+
 
 # A channel lives as long as its session, whose state holds it.
 _channels: WeakValueDictionary[str, Channel] = WeakValueDictionary()
+_of_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
+"""By Streamlit's name of the session."""
 
 
 def channel() -> Channel:
@@ -96,7 +119,15 @@ def channel() -> Channel:
     if found is None:
         found = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[found.token] = found
+        if (run := get_script_run_ctx()) is not None:
+            _of_session[run.session_id] = found
     return found
+
+
+def close_until_drawn(session: str, gate: Gate) -> None:
+    """Let the gate of a session's web socket wait for the next figure, where one is expected; on the gate's loop."""
+    if (found := _of_session.get(session)) is not None:
+        found.close_until_drawn(gate)
 
 
 async def serve(socket: WebSocket) -> None:
@@ -117,8 +148,10 @@ async def serve(socket: WebSocket) -> None:
     writing = asyncio.create_task(listener.write(socket))
     try:
         with contextlib.suppress(KeyError):
-            async for _ in socket.iter_text():
-                pass
+            async for _ in socket.iter_text():  # It says nothing but that it has drawn.
+                if (channel_now := _channels.get(token)) is not None:
+                    channel_now.drawn()
+                del channel_now
     finally:
         writing.cancel()
 

@@ -74,6 +74,8 @@ function listen(address, token) {
     const end = data.indexOf("\n");
     const key = data.slice(0, end);
     for (const figure of figures.values()) if (figure.told?.key === key) figure.updateAhead(data.slice(end + 1));
+    // Once it is seen, and not before, the server lets Streamlit's own messages go on.
+    requestAnimationFrame(() => setTimeout(() => own.readyState === WebSocket.OPEN && own.send("drawn")));
   };
 }
 

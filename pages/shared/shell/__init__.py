@@ -30,8 +30,8 @@ def data_label(data: Dataset) -> str:
 
 @st.cache_resource(show_spinner=False)
 def settle_memory() -> bool:
-    """Once per process: every rerun ends in a full collection, which costs 130 to 215 ms over all that was
-    imported, and 6 to 14 ms after this. Files that an app left when it was killed go, too."""
+    """Once per process: a full collection costs 130 to 215 ms over all that was imported, and 6 to 14 ms after this.
+    Files that an app left when it was killed go, too."""
     remove_abandoned()
     gc.collect()
     gc.freeze()

@@ -1,5 +1,6 @@
 """Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
 
+import itertools
 import time
 from collections import Counter
 from dataclasses import replace
@@ -52,15 +53,16 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, contribution
     roles = replace(TASKS, missing_users=missing, contribution=contribution)
     as_one = missing is MissingUsers.ONE_USER
     end = "count as one user" if as_one else "were left out"
-    for paths, of in (([two], ""), ([one, two], " of two.csv")):
-        notes = counted(paths, roles).notes
+    cases = (([two], ""), ([one, two], " of two.csv"))
+    for (paths, of), small_bytes in itertools.product(cases, SIZES):
+        notes = counted(paths, roles, small_bytes).notes
         assert f"2 rows without a user {end} (first: line 23{of})." in notes
         task = [
             note for note in notes if note.startswith("1 row without a task (column product) was left out")
         ]
         assert len(task) == 1
         assert task[0].endswith(f" (line 12{of}).")
-        alone = counted(paths, replace(WHO, missing_users=missing)).notes
+        alone = counted(paths, replace(WHO, missing_users=missing), small_bytes).notes
         assert f"2 rows without a user {end} (first: line 23{of})." in alone
 
 
@@ -78,35 +80,22 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
 # --- what DuckDB would drop without a word --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "length", [130_000, 9_000_000]
-)  # longer than what is read at once, in each of two places
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-@pytest.mark.parametrize("pack", [bytes, gzipped, zstd])
-def test_an_overlong_last_line_is_refused(put, pack, length, end):
-    path = put(pack(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}".encode()))
-    found = sentences(path, memory_limit=40_000_000)
-    assert found[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
-
-
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n" * 130_000])
 @pytest.mark.parametrize("pack", [bytes, gzipped, zstd])
 def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack, end):
-    for more in (0, 2):
-        path = put(
-            pack(f"user_id,product,amount\n{ROWS}{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}".encode())
-        )
+    for more in (0, 2, 9_000_000):  # far longer than what is read at once
+        last = f"{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}"
+        path = put(pack(f"user_id,product,amount\n{ROWS}{last}".encode()))
         if not more:
             assert counted(path).histogram.num_rows == 40_001
         else:
-            assert sentences(path)[0].startswith("Line 40,002 of file.csv: the line is longer")
+            found = sentences(path, memory_limit=40_000_000)
+            assert found[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
 
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     path = put(gzipped(f"user_id,product,amount\n{ROWS}".encode()))
-    monkeypatch.setattr(
-        diagnose.TruncationCheck, "_look_at_packed", lambda self, part: self._given_up.wait(60)
-    )
+    monkeypatch.setattr(diagnose.TruncationCheck, "_look_at", lambda self, part: self._given_up.wait(60))
     source = counting.open_files([path], small_bytes=0)
     began = time.monotonic()
     # Long enough for the rows to be counted before, so that only the ends are waited for.
@@ -127,6 +116,35 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
         diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).parts, None)
     fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
     assert counted(fine).histogram.num_rows == 80_002
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(
+    ("filler", "odd"),
+    [
+        ("u,1\n", '"a" "b",1\n'),
+        ('"u",1\n', 'a,"b" "c"\n'),
+        ("u,1\n", '"a ""b""" "c",1\n'),
+        ("u,1\n", '"a"  "b\nc",1\n'),
+    ],
+)
+def test_a_field_that_opens_a_second_quotation_is_refused_with_its_line(put, small_bytes, filler, odd):
+    rows = 100_000 if not small_bytes else 10  # beyond what is looked at first
+    file = put("user_id,note\n" + rows * filler + odd + filler)
+    (said,) = sentences(file, small_bytes=small_bytes)
+    of = " of file.csv" if not small_bytes else ""
+    assert said.startswith(
+        f"Line {rows + 2:,}{of}: behind a quotation mark that is closed stands another one"
+    )
+
+
+def test_marks_inside_a_quotation_open_none(put):
+    body = '"a ""b"" ""c""",1\n"" ,2\nd"" "e,3\n' + 100_000 * "f g,1\n"
+    for small_bytes in SIZES:
+        file = put('# "of" "all"\nuser_id,note\n' + body)
+        assert counted(file, small_bytes=small_bytes).histogram.num_users == 3
+    endless = put('user_id,note\na,1\n"b" ,"' + 200_000 * "c d\n" + '"" "e')
+    assert "Line 3: the line is longer" in sentences(endless, small_bytes=counting.SMALL_BYTES)[0]
 
 
 def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
@@ -176,16 +194,26 @@ def test_counts_per_user_up_to_the_largest(put, small_bytes):
     assert data.histogram == ContributionHistogram([999999999999, 10**12], [1, 1])
     one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER), small_bytes)
     assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
-    bad = put("user,count\na,3\na,1\n")
-    assert sentences(bad, COUNTS, small_bytes)[0].startswith(
-        "Line 3, column user: the user has a row already (line 2)."
-    )
-    bad = put("user,count\na,3\nb,1000000000001\nc,2.5\nd,\n")
-    assert [said.split(".")[0] for said in sentences(bad, COUNTS, small_bytes)] == [
-        "Line 5, column count: the cell is blank",
-        "Line 4, column count: not a whole number (2",
-        "Line 3, column count: more than 1,000,000,000,000 (1e+12)",
+    (twice,) = sentences(put("user,count\na,1\nb,2\na,3\nb,3\n"), COUNTS, small_bytes)
+    places = "Line 4, column user: the user has a row already (line 2); also line 5 (line 3)."
+    assert twice.startswith(places)
+    assert "events" in twice
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_bad_counts_each_get_their_sentence(put, small_bytes):
+    cells = ["3", "many", "-1", "0", "NaN", "1e300", "2.5", "", "inf", "-2", "1e12", "1000000000001"]
+    bad = put("user,count\n" + "".join(f"u{at},{cell}\n" for at, cell in enumerate(cells)))
+    starts = [
+        "Line 9, column count: the cell is blank.",
+        "Line 6, column count: not a finite number (NaN); also line 10 (inf).",
+        "Line 3, column count: text where a number must stand.",
+        "Line 4, column count: a negative number (-1); also line 11 (-2).",
+        "Line 8, column count: not a whole number (2.5).",
+        "Line 7, column count: more than 1,000,000,000,000 (1e+300); also line 13 (1e+12).",
     ]
+    for said, start in zip(sentences(bad, COUNTS, small_bytes), starts, strict=True):
+        assert said.startswith(start)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -200,31 +228,6 @@ def test_histograms_of_every_size_count(put, small_bytes):
 
 
 # --- files that differ from what most are ---------------------------------------------------------------------
-
-PEOPLE = [f"Zoë{k % 7}" for k in range(4_000)]
-TEXT = "user_id,product,amount\n" + "".join(f"{who},a,{at}\n" for at, who in enumerate(PEOPLE))
-
-
-@pytest.mark.parametrize(
-    ("content", "note"),
-    [
-        (TEXT.encode("utf-16-le"), ""),  # without a byte-order mark
-        (TEXT.encode("utf-16-be"), ""),
-        (gzipped(TEXT.encode("utf-16-be")), ""),
-        (TEXT.encode("cp1252"), "file.csv is not UTF-8, so it was read as Windows-1252"),
-        (TEXT.replace("\n", "\r\n", 900).encode(), ""),  # line ends of two systems
-        (TEXT.replace("\n", "\r", 900).encode(), ""),
-        ((TEXT + "\n\n\n").encode(), ""),
-    ],
-)
-def test_odd_text_is_counted_as_in_memory(put, content, note):
-    path = put(content)
-    roles = replace(WHO, value="amount")
-    data = counted(path, roles, copies=True)
-    assert data.histogram == ContributionHistogram.from_counts(list(Counter(PEOPLE).values()))
-    assert data.totals.totals.sum() == sum(range(4_000))
-    assert data.histogram == counted(path, roles, counting.SMALL_BYTES).histogram
-    assert [said for said in data.notes if not said.startswith(note or "-")] == []
 
 
 def test_a_damaged_workbook_is_called_one(put, tmp_path):

@@ -26,56 +26,10 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
 USERS = [
-    *(
-        "a",
-        "b",
-        "c",
-        " a ",
-        "a\t",
-        "",
-        "",
-        " ",
-        "NA",
-        "null",
-        "007",
-        "7",
-        "7.0",
-        "1e5",
-        "-",
-        "true",
-        "A",
-        "x" * 300,
-    ),
-    *(
-        "zoë",
-        "Ünal",
-        "日本",
-        "a b",
-        "a;b",
-        "a,b",
-        'say "hi"',
-        '"q"',
-        "'q",
-        "two\nlines",
-        "#1",
-        "=1+1",
-        "a|b",
-        "1,5",
-    ),
-    *(
-        "\u00a0a",
-        "a\u200b",
-        "\U0001f600",
-        "-3",
-        "2024-01-05",
-        "o'neil",
-        "tab\there",
-        "a\\b",
-        "nan",
-        "inf",
-        "0",
-    ),
-]
+    "a", "b", "c", " a ", "a\t", "", "", " ", "NA", "null", "007", "7", "7.0", "1e5", "-", "true", "A", "x" * 300,
+    "zoë", "Ünal", "日本", "a b", "a;b", "a,b", 'say "hi"', '"q"', "'q", "two\nlines", "#1", "=1+1", "a|b", "1,5",
+    "\u00a0a", "a\u200b", "\U0001f600", "-3", "2024-01-05", "o'neil", "tab\there", "a\\b", "nan", "inf", "0",
+]  # fmt: skip
 TASKS = ["", "p", "q", "p ", "x;y", "x,y", "two\nlines", "5'", "ß", "P", "0", "None"]
 NOTES = ["", "fine", 'a "quoted" word', "a;b|c", "line\nbreak", "1,5", "  two blanks", "tail ", "é", "\t"]
 BLANKS = " \t\n\r\v\f"
@@ -158,20 +112,20 @@ def as_file(draw: random.Random, rows: list[tuple[str, str, float, str]], comma:
 
 def expected(
     rows: list[tuple[str, str, float, str]], missing: MissingUsers, contribution: Contribution
-) -> tuple[Counter[str | None], dict[str | None, float], set[tuple[str | None, str]]]:
-    """Contributions and totals per user and the pairs of user and task, by plain Python."""
+) -> tuple[Counter[str | None], dict[str | None, list[float]], set[tuple[str | None, str]]]:
+    """Contributions and values per user and the pairs of user and task, by plain Python."""
     kept = []
     for user, task, value, _ in rows:
         who: str | None = user.strip(BLANKS) or None
         if who is not None or missing is MissingUsers.ONE_USER:
             kept.append((who, task.strip(BLANKS), value))
-    totals: dict[str | None, float] = defaultdict(float)
+    values: dict[str | None, list[float]] = defaultdict(list)
     for who, _, value in kept:
-        totals[who] += value
+        values[who].append(value)
     pairs = {(who, task) for who, task, _ in kept if task}
     if contribution is Contribution.DISTINCT_TASKS:
-        return Counter(who for who, _ in pairs), totals, pairs
-    return Counter(who for who, _, _ in kept), totals, pairs
+        return Counter(who for who, _ in pairs), values, pairs
+    return Counter(who for who, _, _ in kept), values, pairs
 
 
 def check(seed: int, folder: Path) -> None:
@@ -180,7 +134,8 @@ def check(seed: int, folder: Path) -> None:
     content = as_file(draw, rows, comma)
     missing = draw.choice(list(MissingUsers))
     contribution = draw.choice([Contribution.ROWS, Contribution.DISTINCT_TASKS])
-    counts, totals, pairs = expected(rows, missing, contribution)
+    counts, values, pairs = expected(rows, missing, contribution)
+    totals = {who: sum(its) for who, its in values.items()}
     with_value = draw.random() < 0.7
     roles = Roles(
         TableKind.EVENTS, user="user_id", task="product", value="amount" if with_value else None,
@@ -206,6 +161,10 @@ def check(seed: int, folder: Path) -> None:
     if with_value and data.totals is not None:
         held = np.repeat(data.totals.totals, 1 if data.totals.users is None else data.totals.users)
         assert np.allclose(np.sort(held), sorted(totals.values())), seed
+    if data.values is not None:
+        codes = data.values.user_codes
+        found = [data.values.values[codes == code].tolist() for code in np.unique(codes)]
+        assert sorted(map(sorted, found)) == sorted(map(sorted, values.values())), seed
     tasks = Counter(task for _, task in pairs)
     assert data.pairs is None or sorted(data.task_sizes.tolist()) == sorted(tasks.values()), seed
 

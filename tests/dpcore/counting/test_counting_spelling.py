@@ -44,23 +44,6 @@ def test_users_with_and_without_decimals_are_said(put, users, said, small_bytes)
     assert data.histogram.num_users == len(users.split())
 
 
-def in_parts(monkeypatch, passes):
-    real = reduce_files.Files.__init__
-
-    def begin(self, *arguments, **options):
-        real(self, *arguments, **options)
-        self._passes = passes
-
-    monkeypatch.setattr(reduce_files.Files, "__init__", begin)
-
-
-def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
-    in_parts(monkeypatch, 5)
-    notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n")).notes
-    assert any(note.startswith("3 contributions are of users called NA") for note in notes)
-    assert any("Some users are written like 7.0" in note for note in notes)
-
-
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
     ("users", "number"),
@@ -86,8 +69,20 @@ def test_users_that_look_the_same_are_said_with_their_number(put, users, number,
     assert [note.split(" user")[0] for note in said] == ([str(number)] if number else [])
 
 
-def test_users_that_look_the_same_are_said_in_parts_too(put, monkeypatch):
-    in_parts(monkeypatch, 7)
-    rows = "".join(f"u{k}{end},x\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
-    notes = counted(put("user_id,t\n" + rows)).notes
-    assert any(note.startswith("80 users differ from another one only by") for note in notes)
+def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
+    real = reduce_files.Files.__init__
+
+    def begin(self, *arguments, **options):
+        real(self, *arguments, **options)
+        self._passes = 7
+
+    monkeypatch.setattr(reduce_files.Files, "__init__", begin)
+    alike = "".join(f"u{k}{end},x,1\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
+    notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + alike)).notes
+    starts = (
+        "3 contributions are of users called NA",
+        "Some users are written like 7.0",
+        "80 users differ from another",
+    )
+    for start in starts:
+        assert any(note.startswith(start) for note in notes), start

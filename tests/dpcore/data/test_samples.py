@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import runpy
-from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,32 +65,6 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
             for data in (uploaded, loaded)
         )
     assert uploaded.digest == loaded.digest
-
-
-def test_shop_events_carry_values_totals_and_pairs() -> None:
-    data = samples.load("shop-events")
-    # Counted again by loops over the file's rows.
-    with samples.SAMPLES["shop-events"].path.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    per_user = Counter(r["user_id"] for r in rows)
-    amounts: dict[str, list[float]] = defaultdict(list)
-    for r in rows:
-        amounts[r["user_id"]].append(float(r["amount"]))
-    assert data.privacy_unit == ("user_id",)
-    assert dict(zip(data.histogram.sizes, data.histogram.users, strict=True)) == Counter(per_user.values())
-    assert data.values is not None
-    assert data.values.column == "amount"
-    by_code = np.split(data.values.values, np.flatnonzero(np.diff(data.values.user_codes)) + 1)
-    # User codes are not ids, so users are compared as a collection.
-    assert sorted(sorted(v.tolist()) for v in by_code) == sorted(sorted(a) for a in amounts.values())
-    assert data.totals is not None
-    np.testing.assert_allclose(data.totals.totals, sorted(sum(a) for a in amounts.values()), rtol=1e-12)
-    assert data.pairs is not None
-    assert data.pairs.num_tasks == len({r["product"] for r in rows}) == 40
-    assert data.pairs.user_codes.size == len({(r["user_id"], r["product"]) for r in rows})
-    buyers = Counter(product for _, product in {(r["user_id"], r["product"]) for r in rows})
-    assert data.task_sizes is not None
-    assert sorted(data.task_sizes) == sorted(buyers.values())
 
 
 def test_shop_events_are_what_the_readme_says() -> None:

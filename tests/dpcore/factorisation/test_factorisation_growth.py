@@ -63,3 +63,9 @@ def test_what_cannot_grow_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         Growth(GROWTH.population, (5, 5), replace(STUDY, epsilons=(1.0, 2.0)), Kind.ITEM_MEAN)
     assert len(refused.value.problems) == 3
+
+
+def test_too_few_users_to_test_on_are_refused() -> None:
+    few = Growth(GeneratedRatings(2, 10, 1.0), (2, 3), replace(STUDY, repeats=9))
+    with pytest.raises(InvalidInput, match="Nothing is left to train on or to test"):
+        run(few)

@@ -28,12 +28,12 @@ from dpcore.per_group import (
     moments,
     selected_tuner_pick,
 )
-from dpcore.per_group.selection_rules import PRIVATE_RULES, delta_per_group
+from dpcore.per_group.selection_rules import delta_per_group
 from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import PairsByGroup, kept_moments
 from tests.dpcore.per_group.conftest import random_pairs
 
-GEOMETRIC, LAPLACE, GAUSSIAN = PRIVATE_RULES
+PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.private)
 # probability_of_keep of PyDP 1.1.5: rule, epsilon, delta, L0, users, probability.
 PRINTED = [
     ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 1, 1e-05),

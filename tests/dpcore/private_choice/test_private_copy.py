@@ -251,7 +251,7 @@ def test_parameters_that_cannot_be():
         PrivateCopyParameters(0.0, delta=0.1, neighbours=Neighbours.REPLACE_VALUES)
     with pytest.raises(InvalidInput, match="needs a delta"):
         PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN)
-    with pytest.raises(InvalidInput, match="below 1"):
+    with pytest.raises(InvalidInput, match="strictly between 0 and 1"):
         PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN, delta=1.0)
 
 

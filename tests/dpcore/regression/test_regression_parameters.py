@@ -14,7 +14,7 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
-from dpcore.regression import files, sample_limiting, working_set
+from dpcore.regression import files, naive, sample_limiting, working_set
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.parameters import (
     DataSource,
@@ -23,6 +23,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
 )
 from dpcore.regression.prediction import ordinary_residual_variance
+from dpcore.regression.problem import RegressionProblem
 
 DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
@@ -74,6 +75,18 @@ def test_refusals(changes, words):
     fine = {"epsilon": 1.0, "lower": -300.0, "upper": 300.0}
     with pytest.raises(InvalidInput, match="(?is)" + words):
         RegressionParameters(**(fine | changes))
+
+
+def test_features_that_are_called_like_other_columns_keep_a_column_each():
+    names = ("row", "row (coefficient)")
+    problem = RegressionProblem(
+        np.random.default_rng(0).normal(size=(6, 2)), np.arange(6), 1.0, 1.0, 1.0, names
+    )
+    estimate = naive.all_rows(problem)
+    frame = pd.read_parquet(io.BytesIO(files.matrix_parquet(problem, estimate, Disclosure.PUBLIC)))
+    assert frame["row"].tolist() == list(range(6))
+    assert np.array_equal(frame["row (coefficient)"], estimate.matrix[1])
+    assert np.array_equal(frame["row (coefficient) (coefficient)"], estimate.matrix[0])
 
 
 def test_the_parquet_file_holds_c_with_its_label():

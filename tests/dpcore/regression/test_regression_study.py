@@ -116,7 +116,7 @@ def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
 
 
 def test_example_3_keeps_both_claims():
-    sweep = study.over_examples(3, should_stop=None)
+    sweep = study.over_examples(3)
     assert np.all(sweep.ours <= 6.0 / sweep.g)
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
     assert np.all(sweep.cap >= sweep.g / 18.0)

@@ -200,3 +200,9 @@ def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
     assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
     assert first.infeasibility < 1e-9
     assert first.steps == final.steps[: len(first.steps)]
+
+
+def test_the_roughest_tolerance_is_reported_too():
+    shares = []
+    working_set.solve(random_problem(3), working_set.SolverOptions(1.0), progress=shares.append)
+    assert shares[-1] == 1.0

@@ -92,3 +92,11 @@ def test_a_table_keeps_what_is_done():
     assert whole.standard_error[0] == pytest.approx(whole.losses[0].std(ddof=1) / math.sqrt(3))
     with pytest.raises(InvalidInput, match="hare must"):
         Reading(share=1.5)
+
+
+def test_one_user_takes_no_step() -> None:
+    # m² - 1 = 0 steps lead from θ = 0 nowhere.
+    alone = ClassifierRows(np.array([[0.5, 0.5], [0.1, 0.2]]), np.array([1.0, -1.0]), np.array([0, 0]))
+    found = bassily.train(alone, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
+    assert found is not None
+    assert np.array_equal(found, np.zeros((2, 2)))

@@ -151,7 +151,7 @@ def test_the_persons_own_pair_is_compared_and_marked() -> None:
     view = answer.compute(SHOP, asked(own_groups=2, own_amount=5.0))
     assert view.own is not None
     assert view.own.error == pytest.approx(pair_error(view.problem, 2, 5.0))
-    assert any("Your own pair, 2 × 5" in name for name, _ in card.card(view, SHOP).facts)
+    assert any("Your own pair, 2 × 5" in name for name in card.card(view, SHOP).facts)
     names = [t.name for t in figures.map_figure(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
 

@@ -18,9 +18,11 @@ from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.shared import charts, server
-from pages.shared.figure import ahead, component, serving
+from pages.shared.figure import ahead, component, gate, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -214,6 +216,120 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, two_sessions()).result()
+
+
+class Stream:
+    """Streamlit's web socket behind the gate: what a browser asks for, and what gets out to it."""
+
+    def __init__(self, session: str) -> None:
+        self.asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.out: list[bytes] = []
+        self.answers: asyncio.Queue[bytes] = asyncio.Queue()
+        begins = ForwardMsg()
+        begins.new_session.initialize.session_id = session
+        self.answers.put_nowait(begins.SerializeToString())
+
+    def ask(self, message: BackMsg) -> None:
+        self.asked.put_nowait({"type": "websocket.receive", "bytes": message.SerializeToString()})
+
+    async def run(self) -> None:
+        async def streamlit(_scope: Any, receive: Any, send: Any) -> None:
+            async def hear() -> None:
+                while (await receive())["type"] != "websocket.disconnect":
+                    pass
+
+            hearing = asyncio.create_task(hear())
+            while not hearing.done():
+                if not self.answers.empty():
+                    await send({"type": "websocket.send", "bytes": self.answers.get_nowait()})
+                await asyncio.sleep(0)
+
+        async def out(message: dict[str, Any]) -> None:
+            self.out.append(message["bytes"])
+
+        await gate.FiguresFirst(streamlit)({"type": "websocket", "path": gate.STREAM}, self.asked.get, out)
+
+
+async def turns(count: int = 50) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def asked_for(*, by_itself: bool = False) -> BackMsg:
+    message = BackMsg()
+    message.rerun_script.is_auto_rerun = by_itself
+    return message
+
+
+def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch):
+    async def one_session() -> None:
+        monkeypatch.setattr(gate, "LONGEST", 3600.0)
+        monkeypatch.setattr(gate, "LEAST_OPEN", 0.0)
+        monkeypatch.setattr(ahead.st, "session_state", {})
+        monkeypatch.setattr(ahead, "get_script_run_ctx", lambda: type("Run", (), {"session_id": "mine"}))
+        mine = ahead.channel()
+        stream = Stream("mine")
+        running = asyncio.create_task(stream.run())
+        await turns()
+        stream.out.clear()
+
+        async def goes_out(asks: BackMsg) -> bool:
+            """Whether what Streamlit says goes out at once after the browser has asked for something."""
+            stream.ask(asks)
+            await turns()
+            for word in (b"first", b"second"):
+                stream.answers.put_nowait(word)
+            await turns()
+            if stream.out:
+                assert stream.out == [b"first", b"second"]
+            gone, stream.out = bool(stream.out), []
+            return gone
+
+        mine.tell("a_figure", b"{}")
+        assert await goes_out(asked_for())  # Nobody listens.
+        ear = Ear(mine.token)
+        listening = asyncio.create_task(ear.listen())
+        while not mine.listeners:
+            await asyncio.sleep(0)
+        assert await goes_out(asked_for())  # The last run drew no figure.
+        mine.tell("a_figure", b"{}")
+        assert await goes_out(asked_for(by_itself=True))  # Nobody did anything.
+        assert await goes_out(BackMsg(stop_script=True))
+        # The figure is told, which lets nothing go, and drawn, which does, in order.
+        assert not await goes_out(asked_for())
+        mine.tell("a_figure", b"{}")
+        await turns()
+        assert not stream.out
+        ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
+        await turns()
+        assert stream.out == [b"first", b"second"]
+        stream.out.clear()
+        # A run that draws nothing holds what is said for a limited time, and the run after it nothing.
+        monkeypatch.setattr(gate, "LONGEST", 0.0)
+        assert await goes_out(asked_for()) or await goes_out(BackMsg(stop_script=True))
+        monkeypatch.setattr(gate, "LONGEST", 3600.0)
+        assert await goes_out(asked_for())
+        # A slider that is held asks again and again: a gate that was just opened is not closed.
+        mine.tell("a_figure", b"{}")
+        assert not await goes_out(asked_for())
+        monkeypatch.setattr(gate, "LEAST_OPEN", 3600.0)
+        ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
+        await turns()
+        stream.out.clear()
+        mine.tell("a_figure", b"{}")
+        assert await goes_out(asked_for())
+        for queue in (stream.asked, ear.says):
+            queue.put_nowait({"type": "websocket.disconnect", "code": 1001})
+        await asyncio.wait_for(asyncio.gather(running, listening), 60)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, one_session()).result()
+
+
+def test_what_is_no_message_of_the_browser_asks_for_nothing():
+    assert not gate.asks_for_run(None)
+    assert not gate.asks_for_run(b"\xff\xff\xff")
+    assert gate.asks_for_run(asked_for().SerializeToString())
 
 
 def test_only_a_page_announces_the_scripts():

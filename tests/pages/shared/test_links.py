@@ -428,7 +428,7 @@ HOSTILE = {
     "script as a value": ({"epsilon": "<script>alert(1)</script>"}, "Epsilon cannot be read"),
     "huge": ({"epsilon": "1e300"}, "Epsilon must lie between"),
     "huge bound": ({"upper": "1e300"}, "must lie between 1e−9 and 1,000,000,000"),
-    "beyond float": ({"lower": "1e999"}, "Lower must be a finite number"),
+    "beyond float": ({"lower": "1e999"}, "The lower value bound must be a finite number"),
     "not a number": ({"epsilon": "nan"}, "Epsilon must lie between"),
     "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),

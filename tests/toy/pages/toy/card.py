@@ -17,9 +17,7 @@ def card(view: ToyAnswer, data: Dataset, parameters: ToyParameters) -> AnswerCar
         headline=f"{wording.counted(view.heavy, 'user')} have more than {parameters.rows} rows.",
         detail="",
         figures=(KeyNumber("Heavy users", number),),
-        facts=(),
         assumptions=("one user more or less is protected",),
-        proofs=(),
         disclosure=data.provenance,
         code=code.of_toy(data, parameters),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.toy.parameters import Shown, ToyParameters
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Field, From, Question, of_values, public
 
 QUESTION = Question(
     name="toy",
@@ -16,10 +16,10 @@ QUESTION = Question(
     release="A count of heavy users",
     parameters=ToyParameters,
     fields={
-        "shown": Field(From.PUBLIC, label="Show", names={Shown.USERS: "Users", Shown.SHARE: "Their share"}),
-        "rows": Field(label="More rows than", sentence="The number of rows", asked="Rows", whole=True),
-        "usual_value": Field(From.VALUES, label="A usual value", sentence="The usual value", first=2.5),
-        "own_rows": Field(renewed=True, label="Compare with", whole=True),
+        "shown": public("Show", names={Shown.USERS: "Users", Shown.SHARE: "Their share"}),
+        "rows": Field("More rows than", sentence="The number of rows", asked="Rows", whole=True),
+        "usual_value": of_values("A usual value", sentence="The usual value", first=2.5),
+        "own_rows": Field("Compare with", renewed=True, whole=True),
     },
     also={"job": From.DATA, "tabs": From.PUBLIC},
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise, stretch_within
+from dpcore.common.branch_and_bound import Split, at_the_kink, minimise, stretch_within
 
 
 def of(falling, rising):  # type: ignore[no-untyped-def]

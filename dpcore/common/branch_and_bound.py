@@ -1,9 +1,9 @@
 """Branch and bound for a falling part plus a rising part: the smallest value, proved, without a grid.
 
 For f = fall + rise with fall never rising and rise never falling, every x in [a, b] has
-f(x) >= fall(b) + rise(a). Intervals are halved (geometrically) until each bound is good enough; no
-derivative, convexity or single valley is assumed. `at_the_kink` then moves what was found onto a kink that is
-no higher.
+f(x) >= fall(b) + rise(a); the largest of several such f is at least the largest of these. Intervals are halved
+(geometrically) until each bound is good enough; no derivative, convexity or single valley is assumed. `at_the_kink`
+then moves what was found onto a kink that is no higher.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, log_spaced
 
 FIRST_POINTS = 33
@@ -36,6 +36,8 @@ STRETCH_ROUNDS = 300
 class Split(NamedTuple):
     """An objective at some points, in its parts; each of the shape of the points.
 
+    Of several objectives, the largest of which is meant, each part has shape (objectives, points).
+
     Attributes:
         falling: The part that never rises; infinite where nothing is promised.
         falling_at_least: The same less an allowance for rounding, for use in lower bounds.
@@ -45,6 +47,16 @@ class Split(NamedTuple):
     falling: FloatArray
     falling_at_least: FloatArray
     rising: FloatArray
+
+    @property
+    def values(self) -> FloatArray:
+        """The objective, shape (points,)."""
+        return _largest(self.falling + self.rising)
+
+
+def _largest(values: FloatArray) -> FloatArray:
+    """Over the objectives, where they are several."""
+    return values if values.ndim < 2 else np.asarray(values.max(axis=0))
 
 
 @dataclass(frozen=True)
@@ -74,17 +86,17 @@ class _Ends(NamedTuple):
     at_left: Split
     at_right: Split
 
-    def take(self, mask: np.ndarray) -> _Ends:
+    def take(self, which: np.ndarray) -> _Ends:
         return _Ends(
-            self.left[mask],
-            self.right[mask],
-            Split(*(part[mask] for part in self.at_left)),
-            Split(*(part[mask] for part in self.at_right)),
+            self.left[which],
+            self.right[which],
+            Split(*(part[..., which] for part in self.at_left)),
+            Split(*(part[..., which] for part in self.at_right)),
         )
 
 
 def _join(first: Split, second: Split) -> Split:
-    return Split(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+    return Split(*(np.concatenate(pair, axis=-1) for pair in zip(first, second, strict=True)))
 
 
 def minimise(
@@ -94,9 +106,10 @@ def minimise(
     *,
     whole: bool,
     tolerance: float,
+    first: FloatArray | None = None,
     max_evaluations: int = 4_000_000,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Minimum:
     """The smallest value of a falling plus a rising part on [low, high], to a relative tolerance.
 
@@ -106,6 +119,7 @@ def minimise(
         high: Upper end, at least ``low``.
         whole: Only whole numbers are allowed; neighbouring ones then need no bound.
         tolerance: Relative gap at which an interval is left alone.
+        first: Points to begin with, ascending from ``low`` to ``high``; `FIRST_POINTS` log-spaced ones where not given.
         max_evaluations: The search ends, with the bound it has, before it computes more points than this.
         progress: Told the settled share of the range (log scale), from 0 to 1.
         should_stop: Asked before each round; the bound so far is returned where it says yes.
@@ -113,40 +127,36 @@ def minimise(
     Returns:
         `Minimum`; among equal values seen first the smallest point.
     """
-    points = log_spaced(low, high, FIRST_POINTS)
+    points = log_spaced(low, high, FIRST_POINTS) if first is None else first
     if whole:
         points = np.unique(np.clip(np.rint(points), low, high))
     at = split(points)
-    values = at.falling + at.rising
+    values = at.values
     spot = int(np.argmin(values))
     argument, value = float(points[spot]), float(values[spot])
-    ends = _Ends(points[:-1], points[1:], Split(*(p[:-1] for p in at)), Split(*(p[1:] for p in at)))
+    ends = _Ends(points[:-1], points[1:], Split(*(p[..., :-1] for p in at)), Split(*(p[..., 1:] for p in at)))
     # A single point is its own proof.
     proved, evaluations, stopped = (value if points.size == 1 else math.inf), points.size, ""
     length = math.log(high / low) or 1.0
     while ends.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        bounds = ends.at_right.falling_at_least + ends.at_left.rising
+        bounds = _largest(ends.at_right.falling_at_least + ends.at_left.rising)
         # Two roots and not the root of a product, which could overflow.
         middle = np.sqrt(ends.left) * np.sqrt(ends.right)
         if whole:
             middle = np.clip(np.floor(middle), ends.left + 1.0, np.maximum(ends.right - 1.0, ends.left + 1.0))
         unsplit = (middle <= ends.left) | (middle >= ends.right)
         if whole:  # Neighbours: both values are known, nothing lies between.
-            both = np.minimum(
-                ends.at_left.falling + ends.at_left.rising, ends.at_right.falling + ends.at_right.rising
-            )
-            bounds = np.where(unsplit, both, bounds)
+            bounds = np.where(unsplit, np.minimum(ends.at_left.values, ends.at_right.values), bounds)
         settled = unsplit | (bounds >= value * (1.0 - tolerance))
         # What is left alone keeps its bound: the proof is the smallest bound of all intervals that were.
         if settled.any():
             proved = min(proved, float(bounds[settled].min()))
         ends, middle, bounds = ends.take(~settled), middle[~settled], bounds[~settled]
-        if progress is not None:
-            progress(1.0 - min(1.0, float(np.sum(np.log(ends.right / ends.left))) / length))
+        progress(1.0 - min(1.0, float(np.sum(np.log(ends.right / ends.left))) / length))
         if not ends.left.size:
             break
-        if should_stop is not None and should_stop():
+        if should_stop():
             stopped = "stopped on request"
         elif evaluations + middle.size > max_evaluations:
             stopped = f"stopped after {evaluations:,} points"
@@ -155,7 +165,7 @@ def minimise(
             break
         at = split(middle)
         evaluations += middle.size
-        values = at.falling + at.rising
+        values = at.values
         spot = int(np.argmin(values))
         if float(values[spot]) < value:
             argument, value = float(middle[spot]), float(values[spot])
@@ -165,6 +175,7 @@ def minimise(
             _join(ends.at_left, at),
             _join(at, ends.at_right),
         )
+        ends = ends.take(np.argsort(ends.left))
     return Minimum(argument, value, proved, evaluations, stopped)
 
 
@@ -198,7 +209,7 @@ def at_the_kink(
         points = log_spaced(left, right, KINK_POINTS, extra=(argument, *kinks_around(argument)))
         at = split(points)
         evaluations += points.size
-        values = at.falling + at.rising
+        values = at.values
         spot = int(np.argmin(values))
         if float(values[spot]) < value:
             argument, value = float(points[spot]), float(values[spot])
@@ -206,7 +217,7 @@ def at_the_kink(
         left, right = float(points[max(spot - 1, 0)]), float(points[min(spot + 1, points.size - 1)])
     kinks = np.unique(np.clip(kinks_around(argument), low, high))
     at = split(kinks)
-    values = at.falling + at.rising
+    values = at.values
     spot = int(np.argmin(values))
     if float(values[spot]) <= value * (1.0 + KINK_TIE):
         argument, value = float(kinks[spot]), float(values[spot])
@@ -243,7 +254,7 @@ def _stretch_end(split: Callable[[FloatArray], Split], start: float, end: float,
         low, high = min(reached, waiting[-1]), max(reached, waiting[-1])
         points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
         at = split(points)
-        values = at.falling + at.rising
+        values = at.values
         nothing_between = (np.diff(points) <= 1.0) | (points.size == 2)
         most = np.where(nothing_between, np.maximum(values[:-1], values[1:]), at.falling[:-1] + at.rising[1:])
         fine = most <= limit

@@ -1,0 +1,31 @@
+"""Tables of results, as all pages draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+
+def show(
+    columns: Any,
+    alt: str,
+    key: str | None = None,
+    formats: Mapping[str, str | tuple[str, str]] | None = None,
+    **more: Any,
+) -> None:
+    """Draw a table without its index.
+
+    Args:
+        columns: Column name to values, or a frame.
+        alt: What it shows, for a screen reader.
+        key: Unique on the page; None for none.
+        formats: How Streamlit is to write the numbers of a column, by its name; or that and a help at its head.
+        more: Further arguments of `st.dataframe`.
+    """
+    config = {}
+    for name, written in (formats or {}).items():
+        shown, help = (written, None) if isinstance(written, str) else written
+        config[name] = st.column_config.NumberColumn(format=shown, help=help)
+    st.dataframe(columns, hide_index=True, key=key, column_config=config or None, alt=alt, **more)
