@@ -52,7 +52,7 @@ class ByFile(LoadScopeScheduling):
         return "many pages" if file.endswith(MANY_PAGES) else "one page each"
 
 
-MANY_PAGES = ("test_first_screen.py", "test_looks.py", "test_journeys.py")
+MANY_PAGES = ("test_first_screen.py", "test_looks.py", "test_journeys.py", "test_figures.py")
 """About half of the time that the browser's tests take."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def python_files(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
 
 
+@functools.cache
 def questions() -> set[str]:
     """Names of all questions: folders in the core or in the pages that are no shared room."""
     return {
@@ -57,32 +59,35 @@ def questions() -> set[str]:
     }
 
 
-def imports(source: str) -> Iterator[tuple[int, str, bool]]:
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    """A source file's syntax: every test here reads the same files."""
+    return ast.parse(source)
+
+
+@functools.cache
+def imports(source: str) -> tuple[tuple[int, str, bool], ...]:
     """(relative level, dotted name, at the top of the module) of everything a source file imports.
 
     Imports inside functions and under TYPE_CHECKING count, too. ``from a import b`` gives ``a.b``, since b may be a
     module.
     """
-    tree = ast.parse(source)
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    found: list[tuple[int, str, bool]] = []
+    waiting: list[tuple[ast.AST, bool]] = [(parsed(source), True)]
+    for node, at_top in waiting:
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield 0, alias.name, id(node) not in inside
+            found += [(0, alias.name, at_top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}" if node.module else alias.name
-                yield node.level, name, id(node) not in inside
+            begins = f"{node.module}." if node.module else ""
+            found += [(node.level, begins + alias.name, at_top) for alias in node.names]
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waiting += [(child, at_top and not inside) for child in ast.iter_child_nodes(node)]
+    return tuple(found)
 
 
 def named_modules(source: str) -> Iterator[str]:
     """Dotted names of our modules in strings, as `importlib` and look-ups take them."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from re.findall(r"(?<![\w`/.])(?:dpcore|pages)(?:\.[a-z_]+)+(?![\w`])", node.value)
 

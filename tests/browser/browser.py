@@ -206,13 +206,15 @@ class Traffic:
 
     Attributes:
         waiting: Whether the page has asked for a run that no end of a run has followed.
+        changed: When that was last so or no longer so, by the monotonic clock.
     """
 
     waiting: bool = False
+    changed: float = 0.0
 
     def sent(self, payload: str | bytes) -> None:
         if isinstance(payload, bytes) and BackMsg.FromString(payload).WhichOneof("type") == "rerun_script":
-            self.waiting = True
+            self.waiting, self.changed = True, time.monotonic()
 
     def received(self, payload: str | bytes) -> None:
         if isinstance(payload, bytes):
@@ -220,7 +222,7 @@ class Traffic:
             # A run that was cut short for the next one has not answered.
             early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
             if message.WhichOneof("type") == "script_finished" and message.script_finished != early:
-                self.waiting = False
+                self.waiting, self.changed = False, time.monotonic()
 
 
 _traffic: WeakKeyDictionary[Page, Traffic] = WeakKeyDictionary()
@@ -241,9 +243,25 @@ def listen(page: Page) -> Page:
     return page
 
 
-# Resolves once the browser has nothing left to draw. After its window was resized, a headless Chromium calls no idle
-# callbacks for as long as it likes, hence the limit.
-_DRAWN = "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done), {timeout: 1500}))"
+# Whether the page was quiet for four looks in a row, within as many milliseconds as are given; before the last look the
+# browser has nothing left to draw. After its window was resized, a headless Chromium calls no idle callbacks for as
+# long as it likes, hence the limit on them. The page looks by itself: a look that is asked for from here goes through
+# three more processes.
+_QUIET = """limit => new Promise(done => {
+    const late = performance.now() + limit;
+    const busy = "[data-test-script-state='running'], [data-testid='stSkeleton']";
+    const drawn = then => requestIdleCallback(() => requestAnimationFrame(then), {timeout: 1500});
+    let quiet = 0;
+    const look = () => {
+        quiet = document.querySelector(busy) ? 0 : quiet + 1;
+        if (quiet === 4 || performance.now() > late) return done(quiet === 4);
+        const again = () => setTimeout(look, 100);
+        if (quiet === 3) drawn(again); else again();
+    };
+    setTimeout(look, 100);
+})"""
+# Seconds that four looks take at least: a changed widget asks for a run a moment later.
+_LOOKS = 0.4
 
 
 def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
@@ -251,16 +269,14 @@ def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
     deadline = time.monotonic() + limit
     connected = "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     page.wait_for_selector(connected, timeout=limit * 1000)
-    busy = page.locator("[data-test-script-state='running'], [data-testid='stSkeleton']")
-    quiet = 0
     heard = _traffic.get(page, Traffic())
-    while quiet < 4:  # a changed widget asks for a run a moment later
-        if time.monotonic() > deadline:
+    while True:
+        left = deadline - time.monotonic()
+        quiet = left > 0 and page.evaluate(_QUIET, left * 1000)
+        if not quiet:
             raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
-        page.wait_for_timeout(100)
-        quiet = 0 if heard.waiting or busy.count() else quiet + 1
-        if quiet == 3:
-            page.evaluate(_DRAWN)
+        if not heard.waiting and heard.changed <= time.monotonic() - _LOOKS:
+            return
 
 
 def stop_button(page: Page) -> Locator:

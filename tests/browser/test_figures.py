@@ -91,16 +91,6 @@ CALLED_BY_HAND = """async ([script, plotly]) => {
 }"""
 
 
-def test_a_late_end_of_an_earlier_call_leaves_the_figure_and_a_refined_answer_is_no_change(
-    page: Page, app_url: str
-) -> None:
-    page.goto(f"{app_url}/{SHOP}")
-    figure(page)
-    found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
-    # One figure stands until its last call ends; pale curves come with what a person changed, not with a refinement.
-    assert found == {"stands": 1, "refined": 0, "changed": 1, "left": 0}
-
-
 def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/{SHOP}")
     settle(page)
@@ -190,29 +180,6 @@ def download(page: Page, button: Locator) -> Path:
     )
 
 
-def test_the_figure_is_saved_by_keyboard_on_white_whatever_the_page_is(page: Page, app_url: str) -> None:
-    page.emulate_media(color_scheme="dark")
-    page.goto(f"{app_url}/{SHOP}")
-    settle(page)
-    plot = figure(page)
-    around = page.locator(".st-key-mean_error").get_by_role("figure", name=re.compile("error"))
-    png = download(page, around.get_by_role("button", name="Save this figure as PNG"))
-    assert png.name == "mean-error.png"
-    assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    svg = download(page, around.get_by_role("button", name="Save this figure as SVG"))
-    assert svg.name == "mean-error.svg"
-    text = svg.read_text(encoding="utf-8")
-    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "rgb(255, 255, 255)" in text
-    assert "rgb(16, 25, 29)" not in text  # the dark page
-    assert "Bound h: cap or threshold" in text
-    csv = download(page, around.get_by_role("button", name="Save the data of this figure as CSV"))
-    assert csv.name == "mean-error.csv"
-    assert "# public input: epsilon = 1\n" in csv.read_text(encoding="utf-8")
-    # Saving has changed nothing of what is seen.
-    assert plot.evaluate("e => e._fullLayout.paper_bgcolor") == "#10191D"
-
-
 def strokes(pdf: bytes, colour: str) -> int:
     """How often a PDF takes this colour for its lines."""
     content = b""
@@ -226,7 +193,9 @@ def strokes(pdf: bytes, colour: str) -> int:
     return sum(all(abs(float(a) - b) < 1e-3 for a, b in zip(one, wanted, strict=True)) for one in found)
 
 
-def test_dark_comes_and_goes_in_place_and_paper_is_white_and_narrower(page: Page, app_url: str) -> None:
+def test_dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
+    page: Page, app_url: str
+) -> None:
     page.goto(f"{app_url}/{SHOP}")
     settle(page)
     plot = figure(page)
@@ -242,6 +211,23 @@ def test_dark_comes_and_goes_in_place_and_paper_is_white_and_narrower(page: Page
 
     assert grounds() == ["#FFFFFF", "#16242B", "yes"]
     page.emulate_media(color_scheme="dark")
+    assert grounds() == ["#10191D", "#E8EEF0", "yes"]
+    # Saved by the keyboard it is on white, whatever the page is.
+    around = page.locator(".st-key-mean_error").get_by_role("figure", name=re.compile("error"))
+    png = download(page, around.get_by_role("button", name="Save this figure as PNG"))
+    assert png.name == "mean-error.png"
+    assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    svg = download(page, around.get_by_role("button", name="Save this figure as SVG"))
+    assert svg.name == "mean-error.svg"
+    text = svg.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "rgb(255, 255, 255)" in text
+    assert "rgb(16, 25, 29)" not in text  # the dark page
+    assert "Bound h: cap or threshold" in text
+    csv = download(page, around.get_by_role("button", name="Save the data of this figure as CSV"))
+    assert csv.name == "mean-error.csv"
+    assert "# public input: epsilon = 1\n" in csv.read_text(encoding="utf-8")
+    # Saving has changed nothing of what is seen.
     assert grounds() == ["#10191D", "#E8EEF0", "yes"]
     before = place(page, plot)
     # The blue of the cap is drawn on paper: its curve, its sampling error, their entries in the legend.
@@ -278,7 +264,7 @@ def test_a_script_that_does_not_arrive_leaves_a_sentence_and_the_next_change_tri
     expect(alert).to_have_count(0)
 
 
-def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves(
+def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves_and_not_before(
     page: Page, app_url: str
 ) -> None:
     page.goto(f"{app_url}/{SHOP}")
@@ -288,6 +274,9 @@ def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves(
     settle(page)
     assert figure(page).evaluate("e => e._fullLayout.height") == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
+    found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
+    # One figure stands until its last call ends; pale curves come with what a person changed, not with a refinement.
+    assert found == {"stands": 1, "refined": 0, "changed": 1, "left": 0}
     page.evaluate(
         """() => {
             window.purged = [];

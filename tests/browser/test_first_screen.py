@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.shared import catalogue, layout
 from tests.browser.browser import settle
+from tests.browser.test_journeys import SHOP_EVENTS, go_to
 
-ROOT = Path(__file__).resolve().parents[2]
-SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
 SCREEN = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 900}
 MOST_WORDS = 120
@@ -39,31 +37,26 @@ def main_figure(page: Page) -> Locator:
     return page.get_by_test_id("stMain").locator(".js-plotly-plot").first
 
 
-@pytest.mark.parametrize(
-    "path", [*(spec.url_path for spec in catalogue.PAGES), "mean?link=1&epsilon=1&counts=private"]
-)
-def test_the_figure_is_whole_there_is_little_to_read_and_nothing_is_cut_in_a_narrow_window(
-    page: Page, app_url: str, path: str
-) -> None:
+def look_at_first_screen(page: Page, most_words: float, what: str) -> None:
+    """At 1280 pixels the figure is whole and there is little to read; at 390 nothing is cut."""
     page.set_viewport_size(SCREEN)
-    page.goto(f"{app_url}/{path}")
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")  # The page before may have been scrolled.
     settle(page)
     box = main_figure(page).bounding_box()
-    assert box is not None
-    assert box["height"] >= LEAST_FIGURE
-    assert box["y"] + box["height"] <= SCREEN["height"]
-    if "link" not in path:  # What is chosen first; with other settings there may be more to say.
-        assert page.evaluate(WORDS, SCREEN["height"]) <= MOST_WORDS
+    assert box is not None, what
+    assert box["height"] >= LEAST_FIGURE, what
+    assert box["y"] + box["height"] <= SCREEN["height"], what
+    assert page.evaluate(WORDS, SCREEN["height"]) <= most_words, what
     page.set_viewport_size(NARROW)
     settle(page)
     narrow = main_figure(page).bounding_box()
-    assert narrow is not None
-    assert narrow["y"] < 900
+    assert narrow is not None, what
+    assert narrow["y"] < 900, what
     wider = page.evaluate(
         """() => [document.scrollingElement, document.querySelector("[data-testid='stMain']")]
             .map(e => e.scrollWidth - e.clientWidth)"""
     )
-    assert max(wider) <= 1
+    assert max(wider) <= 1, what
     computed = page.get_by_role("tab", name=layout.COMPUTED)
     if computed.count():
         computed.evaluate("e => e.click()")
@@ -72,7 +65,22 @@ def test_the_figure_is_whole_there_is_little_to_read_and_nothing_is_cut_in_a_nar
         settle(page)
         cut = """all => all.filter(e => e.scrollWidth > e.clientWidth + 1)
             .map(e => e.querySelector('annotation').textContent)"""
-        assert formulae.evaluate_all(cut) == []
+        assert formulae.evaluate_all(cut) == [], what
+
+
+def test_the_figure_is_whole_there_is_little_to_read_and_nothing_is_cut_in_a_narrow_window(
+    page: Page, app_url: str
+) -> None:
+    page.goto(app_url)
+    settle(page)
+    for spec in catalogue.PAGES:
+        page.set_viewport_size(SCREEN)  # The narrow window folds the sidebar.
+        go_to(page, spec.title)
+        look_at_first_screen(page, MOST_WORDS, spec.title)
+    # What is chosen first; with other settings there may be more to say.
+    page.goto(f"{app_url}/mean?link=1&epsilon=1&counts=private")
+    settle(page)
+    look_at_first_screen(page, math.inf, "Mean, counts private")
 
 
 def test_from_a_file_to_a_number_and_back_after_a_reload(page: Page, app_url: str) -> None:
@@ -107,26 +115,19 @@ def test_from_a_file_to_a_number_and_back_after_a_reload(page: Page, app_url: st
     }  # fmt: skip
 
 
-def test_the_address_follows_a_slider_without_filling_the_history(page: Page, app_url: str) -> None:
+def test_the_keyboard_the_copy_and_the_address_that_follows_a_slider_and_survives_a_reload(
+    page: Page, app_url: str
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{app_url}/mean")
     settle(page)
-    entries = page.evaluate("history.length")
+    shown = page.locator(".st-key-mean_card .value").inner_text()
+    page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == shown.split()[0].replace(",", "")
+
+    # The keyboard meets the inputs, then the figure, then the answer.
     slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
-    for _ in range(3):
-        slider.press("ArrowRight")
-        settle(page)
-    assert parse_qs(urlsplit(page.url).query)["epsilon"] == ["3"]
-    assert page.evaluate("history.length") == entries
-    page.reload()
-    settle(page)
-    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == "3"
-    expect(page.locator(".st-key-link_problems")).to_have_count(0)
-
-
-def test_the_keyboard_meets_inputs_then_figure_then_answer(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mean")
-    settle(page)
-    page.locator(".st-key-epsilon_slider").get_by_role("slider").focus()
+    slider.focus()
     wanted = [
         ".st-key-epsilon", ".st-key-mean-lower", ".st-key-mean-upper", ".st-key-mean_more",
         ".st-key-mean_error", ".st-key-mean_card",
@@ -143,11 +144,14 @@ def test_the_keyboard_meets_inputs_then_figure_then_answer(page: Page, app_url: 
             break
     assert met == wanted
 
-
-def test_the_number_is_copied(page: Page, app_url: str) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{app_url}/mean")
+    # The address follows the slider without filling the history.
+    entries = page.evaluate("history.length")
+    for _ in range(3):
+        slider.press("ArrowRight")
+        settle(page)
+    assert parse_qs(urlsplit(page.url).query)["epsilon"] == ["3"]
+    assert page.evaluate("history.length") == entries
+    page.reload()
     settle(page)
-    shown = page.locator(".st-key-mean_card .value").inner_text()
-    page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
-    assert page.evaluate("navigator.clipboard.readText()") == shown.split()[0].replace(",", "")
+    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == "3"
+    expect(page.locator(".st-key-link_problems")).to_have_count(0)

@@ -19,9 +19,7 @@ def open_step(page: Page, name: str) -> None:
 
 
 def test_from_the_answer_to_an_instance_and_its_link(page: Page, app_url: str) -> None:
-    page.goto(app_url)
-    settle(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="How much can weights gain?").click()
+    page.goto(f"{app_url}/gap")
     expect(page.get_by_text("No data could gain more than").first).to_be_visible()
     settle(page)
 

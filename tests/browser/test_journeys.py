@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import re
@@ -11,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from dpcore import mean
 from dpcore.common import wording
@@ -19,7 +20,7 @@ from dpcore.data import generators, samples
 from dpcore.mean.user_effects import clamp
 from pages.shared import catalogue
 from pages.shared.ranges import DEFAULT_EPSILON, EPSILON_STEPS
-from tests.browser.browser import RunningApp, settle
+from tests.browser.browser import RunningApp, settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
@@ -27,10 +28,16 @@ WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
 
 
-def go_to(page: Page, title: str) -> None:
+def go_to(page: Page, title: str, whole: bool = True) -> None:
+    """To another page by the sidebar; the runs that Training begins by itself are made `whole` or to a first figure."""
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
     heading = "How much may one user contribute?" if title == "Start" else title
     expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+    if title == "Training" and not whole:
+        # Its runs take 7 s of processor time.
+        page.wait_for_selector(".st-key-training_loss .js-plotly-plot .main-svg", state="attached")
+        with contextlib.suppress(TimeoutError):  # They may have ended by themselves.
+            stop_button(page).click(timeout=3_000)
     settle(page)
 
 
@@ -293,7 +300,9 @@ def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_
     expect(page.get_by_text("quasi-convex").first).to_be_visible()
 
 
-def test_cleared_fields_give_sentences_and_can_be_filled_again(page: Page, app_url: str) -> None:
+def test_what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(
+    page: Page, app_url: str
+) -> None:
     page.goto(f"{app_url}/mean")
     settle(page)
     before = best_cap(page)
@@ -318,11 +327,7 @@ def test_cleared_fields_give_sentences_and_can_be_filled_again(page: Page, app_u
         assert own.input_value() == text
         assert ("Your own cap" in plot(page)["traces"]) is bool(text)
 
-
-def test_what_is_typed_stays_and_gets_a_sentence(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mean")
-    settle(page)
-    own = own_cap(page)
+    # What is typed stays as well.
     alert = page.get_by_test_id("stAlert")
     for typed in ("1.5", "1e13", "-2", "0"):
         own.fill(typed)

@@ -17,8 +17,6 @@ LINK += "&experiment_users=50000"
 
 
 def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_url: str) -> None:
-    page.goto(app_url)
-    settle(page)
     page.goto(app_url + LINK)
     settle(page)
     card = page.locator(".st-key-tasks_card")

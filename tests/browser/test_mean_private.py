@@ -8,9 +8,7 @@ from tests.browser.browser import settle, stop_button
 
 
 def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: str) -> None:
-    page.goto(app_url)
-    settle(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Mean").click()
+    page.goto(f"{app_url}/mean")
     settle(page)
     page.get_by_role("button", name="More settings").click()
     page.get_by_text("Private too", exact=True).click()

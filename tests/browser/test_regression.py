@@ -40,9 +40,7 @@ def place(page: Page) -> tuple[float, float]:
 
 
 def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
-    page.goto(app_url)
-    settle(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Regression").click()
+    page.goto(f"{app_url}/regression")
     card = page.locator(".st-key-regression_card")
     expect(card).to_contain_text("Weight the rows by the best C")
     expect(page.get_by_text("Proved best")).to_be_visible()

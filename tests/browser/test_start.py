@@ -1,4 +1,4 @@
-"""Start in a real browser: the bound moves by itself, over every step, and ends at the best one."""
+"""Start in a real browser: the bound moves by itself, over every step, and a presentation lasts over pages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from pages.shared import present
 from tests.browser.browser import settle
 from tests.browser.test_figures import figure
 
+SIZES = """() => {
+    const plot = document.querySelector(".js-plotly-plot");
+    return [
+        parseFloat(getComputedStyle(document.documentElement).fontSize),
+        parseFloat(getComputedStyle(plot.querySelector(".xtitle")).fontSize),
+        plot._fullData.find((trace) => trace.name === "Both together" || trace.name === "Total, cap").line.width,
+        (document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right ?? 0) > 50,
+    ];
+}"""
 
-def test_play_moves_bound_figure_and_rows_and_ends_at_the_best(page: Page, app_url: str) -> None:
+
+def test_play_moves_bound_figure_and_rows_and_a_presentation_lasts(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?link=1&data=shop-events&epsilon=1&users=two+groups")
     settle(page)
     expect(page.get_by_text("Invented users.")).to_be_visible()
@@ -45,28 +55,13 @@ def test_play_moves_bound_figure_and_rows_and_ends_at_the_best(page: Page, app_u
     assert slider.get_attribute("aria-valuetext") == "300"
     assert plot.evaluate("e => [e.dataset.seen, e.dataset.max > 3]") == ["yes", True]
 
-
-def test_a_presentation_is_larger_has_no_sidebar_and_lasts_over_pages_and_a_reload(
-    page: Page, app_url: str
-) -> None:
-    sizes = """() => {
-        const plot = document.querySelector(".js-plotly-plot");
-        return [
-            parseFloat(getComputedStyle(document.documentElement).fontSize),
-            parseFloat(getComputedStyle(plot.querySelector(".xtitle")).fontSize),
-            plot._fullData.find((trace) => trace.name === "Both together" || trace.name === "Total, cap").line.width,
-            (document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right ?? 0) > 50,
-        ];
-    }"""
-    page.goto(f"{app_url}/")
-    settle(page)
-    figure(page, "start_tradeoff")
-    usual = page.evaluate(sizes)
+    # A presentation is larger, has no sidebar, and lasts over pages and a reload.
+    usual = page.evaluate(SIZES)
     page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="Present", exact=True).click()
     settle(page)
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
-    large = page.evaluate(sizes)
+    large = page.evaluate(SIZES)
     assert large[0] == present.TYPE_SIZE
     for before, after in zip(usual[:3], large[:3], strict=True):
         assert after == pytest.approx(before * present.TYPE_SIZE / present.USUAL_SIZE)
@@ -75,7 +70,7 @@ def test_a_presentation_is_larger_has_no_sidebar_and_lasts_over_pages_and_a_relo
     settle(page)
     figure(page)
     assert "present=1" in page.url
-    assert page.evaluate(sizes)[::3] == [present.TYPE_SIZE, False]
+    assert page.evaluate(SIZES)[::3] == [present.TYPE_SIZE, False]
     page.get_by_role("button", name="Leave presentation").click()
     settle(page)
     assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"

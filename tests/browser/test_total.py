@@ -30,9 +30,8 @@ def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
 
 
 def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app_url: str) -> None:
-    page.goto(app_url)
+    page.goto(f"{app_url}/your-data")
     settle(page)
-    go_to(page, "Your data")
     press(page.get_by_text("Upload a file"))
     choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
     press(page.get_by_role("button", name="Use these data"))

@@ -60,11 +60,16 @@ def open_app(title: str = "Start", **link: str) -> AppTest:
     Run twice after a link: state of widgets that are not drawn vanishes on the second run only. That a page opened
     without one is the same on its second run is a test of its own.
     """
+    at = begin(title, **link)
+    return fine(at.run()) if link else at
+
+
+def begin(title: str, **link: str) -> AppTest:
+    """As `open_app`, run once: for a test that runs it again in any case, with `finished` or by a change."""
     at = new_app(title)
     for name, text in link.items():
         at.query_params[name] = text
-    fine(at.run())
-    return fine(at.run()) if link else at
+    return fine(at.run())
 
 
 def new_app(title: str) -> AppTest:

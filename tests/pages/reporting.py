@@ -15,11 +15,11 @@ from html.parser import HTMLParser
 from pages.shared import jobs, key_number, keys
 from tests.pages.driving import (
     ROOT,
+    begin,
     data,
     fine,
     metrics_of,
     on_file,
-    open_app,
 )
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -151,7 +151,7 @@ def settled(at):
 
 
 def opened(case):
-    at = settled(open_app(case.title, link="1", epsilon="1", **case.link))
+    at = settled(begin(case.title, link="1", epsilon="1", **case.link))
     if case.tab is not None:
         at.session_state[case.tab[0]] = case.tab[1]
         at = settled(at)

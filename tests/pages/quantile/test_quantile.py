@@ -23,6 +23,7 @@ from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, 
 from pages.quantile import answer, card, figures, inputs, tabs, work
 from pages.shared import keys, missing, session
 from tests.pages.driving import (
+    begin,
     chart,
     data,
     errors,
@@ -53,7 +54,7 @@ def settled(at):
 
 
 def quantile_page(**link):
-    return settled(open_app("Quantile", **{**LINK, **link}))
+    return settled(begin("Quantile", **{**LINK, **link}))
 
 
 def problem(epsilon=1.0, q=0.5, base=BASE):

@@ -31,6 +31,7 @@ from pages.shared import demo, jobs, keys, links
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
     address_of,
+    begin,
     chart,
     errors,
     fine,
@@ -75,7 +76,7 @@ def settled(at: AppTest) -> AppTest:
 
 
 def opened(**changes: str) -> AppTest:
-    return settled(open_app(TITLE, **(LINK | changes)))
+    return settled(begin(TITLE, **(LINK | changes)))
 
 
 def open_tab(at: AppTest, tab: str) -> AppTest:
@@ -234,7 +235,7 @@ def test_cleared_fields_are_named_and_can_be_filled_again():
     ],
 )
 def test_hostile_links_get_a_sentence_and_the_page_works(changes):
-    at = settled(open_app(TITLE, **(LINK | changes)))
+    at = settled(begin(TITLE, **(LINK | changes)))
     assert "could not be followed" in errors(at)
     assert metrics_of(at)
 

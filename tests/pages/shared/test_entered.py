@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pages.shared import keys
-from tests.pages.driving import fine, finished, open_app, raw_texts
+from tests.pages.driving import begin, fine, finished, raw_texts
 
 EPSILON = 7.33491234
 """Three and six digits of it are both less."""
@@ -40,11 +40,11 @@ JOBS = ("quantile.search_job", "regression.solve", "regression.caps", "training.
 
 
 def opened(title, link, state, epsilon):
-    at = open_app(title, link="1", epsilon=f"{epsilon!r}", **link)
+    at = begin(title, link="1", epsilon=f"{epsilon!r}", **link)
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     for key, value in state.items():
         at.session_state[key] = value
-    return finished(fine(at.run()), *JOBS)
+    return finished(at, *JOBS)
 
 
 def words(at) -> str:

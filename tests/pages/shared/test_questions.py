@@ -21,6 +21,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.shared import catalogue, charts, drawn, figures, keys, ranges
 from pages.shared import fields as questions
 from tests.pages.driving import (
+    begin,
     chart,
     errors,
     figure_keys,
@@ -43,7 +44,7 @@ def answered(at) -> bool:
 
 
 def opened(title: str):
-    at = open_app(title, **SHOP)
+    at = begin(title, **SHOP)
     return finished(at, "quantile.search_job", "regression.solve", "regression.caps", "training.runs_job")
 
 
@@ -104,12 +105,10 @@ WHOLE = {
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]
     source = {"source": "skewed"} if title == "Many tasks" else {}
-    at = finished(
-        open_app(title, **SHOP, **source), "regression.solve", "regression.caps", "training.runs_job"
-    )
+    at = begin(title, **SHOP, **source)
     if tabs:
         at.session_state[tabs] = tab
-        fine(at.run())
+    at = finished(at, "regression.solve", "regression.caps", "training.runs_job")
     before = at.number_input(key=key).value
     for entered, shown in ((1.5, "got 1.5"), (1e13, "got 10000000000000"), (-2.0, "got -2")):
         fine(at.number_input(key=key).set_value(entered).run())

@@ -8,7 +8,7 @@ import pytest
 
 from pages.quantile.answer import Poorer
 from pages.shared import keys
-from tests.pages.driving import fine, finished, open_app, raw_texts
+from tests.pages.driving import begin, finished, raw_texts
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)
 MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
@@ -82,10 +82,10 @@ def words_of_widgets(at) -> str:
 
 @pytest.mark.parametrize(("title", "link", "state"), CASES)
 def test_no_page_writes_marks_for_symbols(title, link, state):
-    at = open_app(title, link="1", epsilon="1", **link)
+    at = begin(title, link="1", epsilon="1", **link)
     for key, value in state.items():
         at.session_state[key] = value
-    finished(fine(at.run()), "quantile.search_job", "quantile.poorer_job")
+    finished(at, "quantile.search_job", "quantile.poorer_job")
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert not marks(raw_texts(at))
     assert not marks(words_of_widgets(at))

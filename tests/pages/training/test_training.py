@@ -30,6 +30,7 @@ from pages.training.upload import UPLOAD, TrainingData
 from tests.pages.driving import (
     address_of,
     answer_of,
+    begin,
     chart,
     errors,
     figure_keys,
@@ -60,7 +61,7 @@ def settled(at: AppTest) -> AppTest:
 
 
 def opened(**changes: str) -> AppTest:
-    return settled(open_app(TITLE, **(LINK | changes)))
+    return settled(begin(TITLE, **(LINK | changes)))
 
 
 def open_tab(at: AppTest, tab: str) -> AppTest:
