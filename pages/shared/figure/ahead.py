@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import secrets
 import threading
-from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
@@ -24,9 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared import keys
-
-if TYPE_CHECKING:
-    from pages.shared.figure.gate import Gate
+from pages.shared.figure.gate import Gate
 
 ADDRESS = "/assets/figures"
 """Of the socket, below the root of the app."""

@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from pages.shared.figure import ahead, gate
+from pages.shared.figure import ahead, first
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -118,4 +118,4 @@ class EarlyScripts:
         await self._app(scope, receive, with_header if scope["type"] == "http" else send)
 
 
-MIDDLEWARE = [Middleware(EarlyScripts), Middleware(gate.FiguresFirst)]
+MIDDLEWARE = [Middleware(EarlyScripts), Middleware(first.FiguresFirst)]

@@ -22,7 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.shared import charts, server
-from pages.shared.figure import ahead, component, gate, serving
+from pages.shared.figure import ahead, component, first, gate, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -247,7 +247,7 @@ class Stream:
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
 
-        await gate.FiguresFirst(streamlit)({"type": "websocket", "path": gate.STREAM}, self.asked.get, out)
+        await first.FiguresFirst(streamlit)({"type": "websocket", "path": first.STREAM}, self.asked.get, out)
 
 
 async def turns(count: int = 50) -> None:
@@ -327,9 +327,9 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
 
 
 def test_what_is_no_message_of_the_browser_asks_for_nothing():
-    assert not gate.asks_for_run(None)
-    assert not gate.asks_for_run(b"\xff\xff\xff")
-    assert gate.asks_for_run(asked_for().SerializeToString())
+    assert not first.asks_for_run(None)
+    assert not first.asks_for_run(b"\xff\xff\xff")
+    assert first.asks_for_run(asked_for().SerializeToString())
 
 
 def test_only_a_page_announces_the_scripts():
