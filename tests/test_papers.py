@@ -81,11 +81,11 @@ LINES = [line for lines in SECTIONS.values() for line in lines]
 
 
 def tabs(folder: str) -> set[str]:
-    """Names of a page's tabs: keys of the mappings in its modules whose values are drawn by `lazy_tabs`."""
+    """Names of a page's tabs: keys of the mappings in its modules whose values are drawn as tabs."""
     found = {layout.BEHIND, layout.DOWNLOADS, layout.COMPUTED}
     for path in (ROOT / "pages" / folder).glob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if "lazy_tabs" not in text:
+        if "lazy_tabs" not in text and "answer_tabs" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             keys: list[ast.expr | None] = []

@@ -77,11 +77,16 @@ class Answers(Generic[R]):
         if (known := self.known(question)) is not None:
             return known
         if whole(answer := search()):
-            with self._lock:
-                self._kept[question] = answer
-                while len(self._kept) > self._most:
-                    del self._kept[next(iter(self._kept))]
+            self.keep(question, answer)
         return answer
+
+    def keep(self, question: Hashable, answer: R) -> None:
+        """Keep an answer, in place of the one before."""
+        with self._lock:
+            self._kept.pop(question, None)
+            self._kept[question] = answer
+            while len(self._kept) > self._most:
+                del self._kept[next(iter(self._kept))]
 
 
 def answers(of: str, for_all: bool, most: int = 32) -> Answers[Any]:

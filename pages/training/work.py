@@ -1,7 +1,8 @@
 """The Training page's runs, beside the page: a first curve at once, surer ones as more runs are made.
 
 A run of the page waits a moment for the first curve; until there is one, the answer of before stays, and says so. What
-was stopped is a result, and goes on where it was.
+was stopped is a result, and goes on where it was. Runs on the sample are the same for everybody: one session goes on
+where another one was.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
-from dpcore.training.experiment import Experiment
-from dpcore.training.parameters import TrainingParameters
-from pages.shared import jobs
+from dpcore.training.experiment import Experiment, Table
+from dpcore.training.parameters import DataSource, TrainingParameters
+from pages.shared import cache, jobs
 from pages.training import cached, data
 from pages.training.answer import Found, Stage, TrainingView
 from pages.training.question import QUESTION
@@ -38,7 +39,7 @@ def answer(loaded: TrainingData, parameters: TrainingParameters) -> TrainingView
     rows = cached.rows(digest, loaded.scaling, parameters.positive_above, loaded)
     question = cached.experiment(rows.digest, parameters, data.most_runs(), rows)
     data.say_served_runs(parameters.runs)
-    found = _found(question)
+    found = _found(question, parameters.source is DataSource.SAMPLE)
     if jobs.say_failure(JOB):
         return None
     if found is None:
@@ -57,7 +58,12 @@ def _tables() -> dict[object, Found]:
     return tables
 
 
-def _found(question: Experiment) -> Found | None:
+def _of_all() -> cache.Answers[Found]:
+    """What all sessions have found on the sample."""
+    return cache.answers("training_runs", for_all=True, most=KEPT)
+
+
+def _found(question: Experiment, of_sample: bool) -> Found | None:
     """What is known of this question; its runs are started where they were not."""
     job: jobs.Job | None = st.session_state.get(JOB)
     key = question.key
@@ -68,7 +74,13 @@ def _found(question: Experiment) -> Found | None:
         return _tables().get(key)
     if key in _tables():
         return _tables()[key]
-    start(question, None)
+    known = _of_all().known(key) if of_sample else None
+    if known is not None:
+        _keep(key, known)
+        if not known.table.finished:
+            start(question, known, of_sample)
+        return known
+    start(question, None, of_sample)
     began = time.monotonic()
     job = st.session_state[JOB]
     while job.running and job.so_far is None:
@@ -90,20 +102,34 @@ def _keep(key: object, found: Found) -> None:
         del tables[next(iter(tables))]
 
 
-def start(question: Experiment, found: Found | None) -> None:
-    """Make the runs that are not there yet."""
+def start(question: Experiment, found: Found | None, of_sample: bool) -> None:
+    """Make the runs that are not there yet; of the sample, for all sessions."""
+    of_all = _of_all() if of_sample else None
 
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> Found:
         known = found.known if found is not None else experiment.references(question)
+
+        def more(table: Table) -> Found:
+            now = Found(table, known)
+            # Another session may be further.
+            if of_all is not None and _made(now) > _made(of_all.known(question.key)):
+                of_all.keep(question.key, now)
+            return now
+
         table = experiment.fill(
             question.empty() if found is None else found.table,
             progress=tell,
             should_stop=should_stop,
-            on_more=lambda more: tell(None, Found(more, known)),
+            on_more=lambda table: tell(None, more(table)),
         )
-        return Found(table, known)
+        return more(table)
 
     jobs.start(JOB, question.key, make, seconds=0.0, heavy=True)
+
+
+def _made(found: Found | None) -> int:
+    """How many runs there are."""
+    return 0 if found is None else int(found.table.done.sum())
 
 
 def running(question: Experiment | None = None) -> bool:
@@ -133,7 +159,11 @@ def show_state(view: TrainingView | None) -> None:
         "Go on",
         key="training_go_on",
         on_click=start,
-        args=(view.table.experiment, Found(view.table, view.known)),
+        args=(
+            view.table.experiment,
+            Found(view.table, view.known),
+            view.parameters.source is DataSource.SAMPLE,
+        ),
         icon=":material/play_arrow:",
         type="tertiary",
     )

@@ -243,6 +243,42 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
     assert shown_texts(at) == before
 
 
+def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
+    begun: list[int] = []
+
+    def fill(table, *, on_more, should_stop, **options):
+        begun.append(int(table.done.sum()))
+        told: list[Table] = []
+
+        def tell(more):
+            told.append(more)
+            on_more(more)
+
+        def stop():
+            return should_stop() or bool(told and len(begun) == 1)
+
+        return experiment_fill(table, on_more=tell, should_stop=stop, **options)
+
+    experiment_fill = experiment.fill
+    monkeypatch.setattr(experiment, "fill", fill)
+    sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "steps": "10"}
+    # The first is stopped early; the second goes on; the third has it all.
+    first = settled(open_app(TITLE, **sample))
+    made = first.session_state[JOB].result
+    second = settled(open_app(TITLE, **sample))
+    assert 0 < made.table.done.sum() < 2 * len(made.table.experiment.cells)
+    assert begun == [0, int(made.table.done.sum())]
+    assert "2 runs of every method at every bound" in shown_texts(second)
+    third = fine(open_app(TITLE, **sample))
+    assert len(begun) == 2
+    assert JOB not in third.session_state
+    assert "2 runs of every method at every bound" in shown_texts(third)
+    # Generated data and uploads stay with their session.
+    for _ in range(2):
+        settled(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
+    assert begun[2:] == [0, 0]
+
+
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     at = open_tab(page, "Release")
     assert "Spent on these data" not in shown_texts(at)
