@@ -7,6 +7,7 @@ import gc
 import gzip
 import json
 import re
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -189,8 +190,9 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
             assert (accepted["type"], closed["type"], closed["code"]) == (
                 "websocket.accept", "websocket.close", ahead.UNKNOWN,
             )  # fmt: skip
-        while not (mine.listeners and others.listeners):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while not (mine.listeners and others.listeners):
+                await asyncio.sleep(0)
         # As a page's run does, from another thread.
         await asyncio.to_thread(mine.tell, "a_figure", b'{"first": 1}')
         await asyncio.to_thread(others.tell, "a_figure", "{}ε".encode())
@@ -206,12 +208,15 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         # Nobody listens; and a session that is gone leaves no way to it.
         mine.tell("a_figure", b"nobody")
         assert len(ears[0].heard) == 3
-        token = others.token
+        token, gone = others.token, weakref.ref(others)
         others_state.clear()
         del others, channels
-        gc.collect()
+        async with asyncio.timeout(60):
+            while gone() is not None:  # The thread that told has perhaps not let it go yet.
+                gc.collect()
+                await asyncio.sleep(0.01)
         late = Ear(token)
-        await late.listen()
+        await asyncio.wait_for(late.listen(), 60)
         assert late.heard[-1]["code"] == ahead.UNKNOWN
 
     with ThreadPoolExecutor(1) as thread:
@@ -289,8 +294,9 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         assert await goes_out(asked_for())  # Nobody listens.
         ear = Ear(mine.token)
         listening = asyncio.create_task(ear.listen())
-        while not mine.listeners:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while not mine.listeners:
+                await asyncio.sleep(0)
         assert await goes_out(asked_for())  # The last run drew no figure.
         mine.tell("a_figure", b"{}")
         assert await goes_out(asked_for(by_itself=True))  # Nobody did anything.
