@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         test._hypothesis_internal_use_settings = settings(
             asked, max_examples=asked.max_examples * int(SEARCHING)
         )
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of garbage collection: 4 % of the time went into looking at it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 class ByFile(LoadScopeScheduling):
