@@ -114,8 +114,8 @@ def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) 
 
 
 _EXPONENT = (
-    "A task with n users gets the weight 1 / n^μ, up to a factor that fits the weights to the budget: the larger "
-    "μ, the more small tasks weigh."
+    "The weight of a task is 1 divided by its number of users to the power of μ, up to a factor that fits the weights "
+    "to the budget: the larger μ, the more small tasks weigh."
 )
 _TOTAL = (
     "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "

@@ -235,6 +235,20 @@ def answer_of(at: AppTest, card: str) -> dict[str, Any]:
     return found
 
 
+def words_of_numbers(at: AppTest) -> str:
+    """What stands in and behind all key numbers and grids of numbers: labels, units, notes, and what explains them."""
+    begins = (f"-{number_grid.KEY_BEGINS}", f"-{key_number.KEY_BEGINS}")
+    told = [e.proto.json for e in at.get("bidi_component") if any(begin in e.proto.id for begin in begins)]
+    return "\n".join(_strings(json.loads(text) for text in told))
+
+
+def _strings(told: Any) -> list[str]:
+    if isinstance(told, str):
+        return [told]
+    within = told.values() if isinstance(told, dict) else () if isinstance(told, int | float | None) else told
+    return [text for part in within for text in _strings(part)]
+
+
 class Metric(NamedTuple):
     """A number that a page shows with a label."""
 

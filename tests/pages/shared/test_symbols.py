@@ -8,7 +8,7 @@ import pytest
 
 from pages.quantile.answer import Poorer
 from pages.shared import keys
-from tests.pages.driving import begin, finished, raw_texts
+from tests.pages.driving import begin, finished, raw_texts, words_of_numbers
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)
 MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
@@ -89,6 +89,9 @@ def test_no_page_writes_marks_for_symbols(title, link, state):
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert not marks(raw_texts(at))
     assert not marks(words_of_widgets(at))
+    numbers = words_of_numbers(at)
+    assert numbers or title in ("Start", "Your data")
+    assert not marks(numbers)
     for table in at.table:
         assert not marks(table.value.to_string())
     for frame in at.dataframe:
