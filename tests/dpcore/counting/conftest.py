@@ -1,6 +1,7 @@
 """Files to be counted."""
 
 import itertools
+import zipfile
 
 import openpyxl
 import pyarrow as pa
@@ -37,14 +38,25 @@ def parquet(tmp_path):
 
 @pytest.fixture
 def workbook(tmp_path):
-    """Writes rows as an Excel workbook, changed before it is saved, and returns its path."""
+    """Writes rows as an Excel workbook and returns its path.
 
-    def write(rows, change=lambda book: None):
+    ``change`` is told the book before it is saved, and ``sheet`` is the XML of its sheet to what stands there instead.
+    """
+
+    def write(rows, change=lambda book: None, sheet=None):
         book = openpyxl.Workbook()
         for row in rows:
             book.active.append(row)
         change(book)
-        book.save(tmp_path / "file.xlsx")
-        return tmp_path / "file.xlsx"
+        path = tmp_path / "file.xlsx"
+        book.save(path)
+        if sheet is None:
+            return path
+        changed = tmp_path / "changed.xlsx"
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
+            for name in old.namelist():
+                content = old.read(name)
+                new.writestr(name, sheet(content) if name.endswith("sheet1.xml") else content)
+        return changed
 
     return write

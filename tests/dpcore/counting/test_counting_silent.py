@@ -6,7 +6,6 @@ import json
 import os
 import re
 import uuid
-import zipfile
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -332,21 +331,15 @@ def test_ids_in_a_piece_without_a_header_are_not_quoted(put, small_bytes):
 # --- workbooks ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("says", ["A1", "A1:B3", "A1:A900"])
-def test_a_sheet_that_says_a_wrong_size_is_read_whole(workbook, tmp_path, says):
+@pytest.mark.parametrize("says", [b"A1", b"A1:B3", b"A1:A900"])
+def test_a_sheet_that_says_a_wrong_size_is_read_whole(workbook, says):
+    def wrong(sheet):
+        sheet, changed = re.subn(rb'<dimension ref="[^"]*"', b'<dimension ref="%s"' % says, sheet)
+        assert changed == 1
+        return sheet
+
     users = [f"u{k % 7}" for k in range(60)]
-    path = workbook([["user_id", "v"], *([user, 1] for user in users)])
-    wrong = tmp_path / "wrong.xlsx"
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(wrong, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name.endswith("sheet1.xml"):
-                content, changed = re.subn(
-                    rb'<dimension ref="[^"]*"', f'<dimension ref="{says}"'.encode(), content
-                )
-                assert changed == 1
-            new.writestr(name, content)
-    data = counted(wrong, VALUE)
+    data = counted(workbook([["user_id", "v"], *([user, 1] for user in users)], sheet=wrong), VALUE)
     assert data.histogram == of(users)
     assert data.totals.totals.sum() == 60
 
