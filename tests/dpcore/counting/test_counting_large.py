@@ -138,12 +138,10 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
 @pytest.mark.parametrize(
     ("filler", "odd"),
     [
-        ("u,1\n", '"a" "b",1\n'),
-        ('"u",1\n', 'a,"b" "c"\n'),
-        ("u,1\n", '"a ""b""" "c",1\n'),
+        ("u,1\n", '"a" "b",1\n'), ('"u",1\n', 'a,"b" "c"\n'), ("u,1\n", '"a ""b""" "c",1\n'),
         ("u,1\n", '"a"  "b\nc",1\n'),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_opens_a_second_quotation_is_refused_with_its_line(put, small_bytes, filler, odd):
     rows = 10 if small_bytes else 100_000  # beyond what is looked at first
     file = put("user_id,note\n" + rows * filler + odd + filler)
