@@ -4,7 +4,6 @@ import base64
 import errno
 import gc
 import gzip
-import json
 import os
 import pickle
 import re
@@ -14,10 +13,11 @@ import tempfile
 import threading
 import traceback
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -127,6 +127,7 @@ LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
         (gzip.compress(LONG.encode())[:60_000], "gzip file is damaged or cut off"),
         (b"\x1f\x8b\x08\x00rubbish", "gzip file is damaged or cut off"),
         (zstd(LONG.encode())[:-100], "Zstandard file is damaged or cut off"),
+        (f"{LONG}u\0x,1\n".encode(), "Line 60,002.*: there is a NUL byte, which no text has"),
         (b"\x28\xb5\x2f\xfdrubbish", "Zstandard file is damaged or cut off"),
         (gzip.compress(gzip.compress(LONG.encode())), "gzip archive"),
         (b"PAR1rubbishPAR1", "Parquet file is damaged"),
@@ -395,48 +396,41 @@ def test_ids_stand_nowhere(put, text, roles, small_bytes):
 def damaged(good, random_):
     broken = bytearray(good)
     for _ in range(int(random_.integers(1, 5))):
-        at, what = int(random_.integers(len(broken))), int(random_.integers(5))
-        if what == 0:
-            broken[at] = int(random_.integers(256))
-        elif what == 1:
-            del broken[at : at + int(random_.integers(1, 40))]
-        elif what == 2:
-            broken[at:at] = [b'"', b",", b"\n", b"\0", b"\r", b"1e999", b"\xff", b"{"][
-                int(random_.integers(8))
-            ]
-        elif what == 3:
-            broken = broken[: at + 1]
-        else:
-            broken[at : at + 8] = random_.bytes(8)
+        odd = [b'"', b",", b"\n", b"\0", b"\r", b"1e999", b"\xff", b"{"][int(random_.integers(8))]
+        cut_out = int(random_.integers(1, 40))
+        changes = [(1, random_.bytes(1)), (cut_out, b""), (0, odd), (len(broken), b""), (8, random_.bytes(8))]
+        at, (length, new) = int(random_.integers(len(broken))), changes[int(random_.integers(5))]
+        broken[at : at + length] = new
         broken = broken or bytearray(b"x")
     return bytes(broken)
 
 
-def test_corrupt_files_give_a_sentence_or_an_answer(tmp_path, parquet, workbook):
+def workspaces():
+    """Folders of this process."""
+    return {
+        name for name in os.listdir(tempfile.gettempdir()) if name.startswith(f"sweetspot-{os.getpid()}-")
+    }
+
+
+def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
     text = "user_id,product,amount\n" + "".join(f'u{k % 9},"p,{k % 4}",{k}.5\n' for k in range(60))
-    records = "".join(
-        json.dumps({"user_id": f"u{k % 9}", "product": k % 4, "amount": k}) + "\n" for k in range(60)
-    )
+    records = "".join(f'{{"user_id": "u{k % 9}", "product": {k % 4}, "amount": {k}}}\n' for k in range(60))
     goods = {
         "a.csv": text.encode(), "b.csv": text.encode("utf-16"), "c.csv.gz": gzip.compress(text.encode()),
         "d.zst": zstd(text.encode()), "e.jsonl": records.encode(),
         "f.parquet": parquet(user_id=list("aabbc"), product=list("xyxyx"), amount=[*range(5)]).read_bytes(),
         "g.xlsx": workbook([["user_id", "product", "amount"], ["a", "x", 1], ["b", "y", 2]]).read_bytes(),
     }  # fmt: skip
-    before = set(os.listdir(tempfile.gettempdir()))
+    before = workspaces()
     outcomes, said = Counter(), []
     number = 210 * int(os.environ.get("SWEETSPOT_SEARCH") or 1)
     for seed in range(number):
         name = list(goods)[seed % len(goods)]
-        random_ = np.random.default_rng(seed)
-        path = tmp_path / name
-        path.write_bytes(damaged(goods[name], random_))
-        # DuckDB for every fifth: it takes longer to start than to read.
-        small_bytes = 0 if seed % 5 == 0 else SMALL
+        path = put(damaged(goods[name], np.random.default_rng(seed)), name)
         try:
-            source = counting.open_files([path], small_bytes=small_bytes)
-            roles = source.roles
-            counting.count(source, roles, Disclosure.PRIVATE)
+            # To describe a file and to read it later takes longer than to read it: every fifth.
+            source = counting.open_files([path], small_bytes=0 if seed % 5 == 0 else SMALL)
+            counting.count(source, source.roles, Disclosure.PRIVATE)
             outcomes[name, "read"] += 1
         except InvalidInput as refused:
             said += [problem.sentence for problem in refused.problems]
@@ -444,12 +438,7 @@ def test_corrupt_files_give_a_sentence_or_an_answer(tmp_path, parquet, workbook)
     assert sum(outcomes.values()) == number
     assert all(sentence.endswith(".") and len(sentence) < 700 for sentence in said)
     assert all(outcomes[name, "refused"] for name in goods), outcomes
-    left = {
-        name
-        for name in set(os.listdir(tempfile.gettempdir())) - before
-        if name.startswith(f"sweetspot-{os.getpid()}-")
-    }
-    assert not left
+    assert not workspaces() - before
 
 
 # --- limits, progress, Stop, memory ----------------------------------------------------------------------------
@@ -509,27 +498,22 @@ def test_memory_limits_too_small_get_a_sentence(parquet):
         counting.count(source, WHO, Disclosure.PRIVATE, memory_limit=2_000_000)
 
 
-def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path):
-    import duckdb
-
-    allowed, other = put("a\n1\n", "a.csv"), put("b\n1\n", "b.csv")
-    workspace = counting.Workspace()
-    session = duck.Duck([allowed], workspace.folder)
-    try:
-        assert session.columns(f"SELECT * FROM read_csv('{allowed}')")["a"].tolist() == [1]
-        with pytest.raises(duckdb.PermissionException):
-            session.columns(f"SELECT * FROM read_csv('{other}')")
-        with pytest.raises(duckdb.Error):
-            session.columns("SELECT * FROM read_csv('https://example.org/a.csv')")
-        with pytest.raises(duckdb.Error):
-            session.execute(f"COPY (SELECT 1) TO '{tmp_path}/c.csv'")
-        settings_ = session.columns(
-            "SELECT current_setting('autoinstall_known_extensions') "
-            "OR current_setting('autoload_known_extensions') AS x"
-        )
-        assert not settings_["x"][0]
-    finally:
-        session.close()
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memory):
+    allowed = counting.Held(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
+    workspace = None if in_memory else counting.Workspace()
+    with closing(duck.Duck() if workspace is None else duck.Duck([allowed], workspace.folder)) as session:
+        assert session.rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
+        for statement in (
+            f"SELECT * FROM read_csv('{put('b', 'b.csv')}')",
+            "SELECT * FROM read_csv('https://example.org/a.csv')",
+            f"COPY (SELECT 1) TO '{tmp_path}/c.csv'",
+            "SET enable_external_access = true",
+        ):
+            with pytest.raises(duckdb.Error):
+                session.rows(statement)
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+            assert session.rows(f"SELECT current_setting('{setting}')") == [(False,)]
 
 
 def test_a_workspace_goes_when_nothing_refers_to_it():

@@ -7,28 +7,23 @@ import gzip
 import io
 import json
 import random
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import hypothesis.strategies as st
 import numpy as np
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting.duck import Duck
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import SIZES, histogram_of, sentences
+from tests.dpcore.counting.counts import SIZES, histogram_of
 
 USERS = [
     "a", "b", "c", " a ", "a\t", "", "", " ", "NA", "null", "007", "7", "7.0", "1e5", "-", "true", "A", "x" * 300,
@@ -199,26 +194,3 @@ def check(seed: int, form: str, folder: Path) -> None:
 def test_random_tables_are_counted_as_plain_python_counts_them(tmp_path: Path, seed: int, form: str) -> None:
     # `make test-long` takes as many of 2,000 as it is told (SEARCH_TIMES=50 for all of them).
     check(seed, form, tmp_path)
-
-
-@pytest.mark.parametrize("small_bytes", SIZES)
-def test_what_cannot_be_text_is_refused_with_its_line(put: Callable[..., Path], small_bytes: int) -> None:
-    rows = "".join(f"u{k % 50},{k}\n" for k in range(3_000))
-    (said,) = sentences(put(f"user_id,v\n{rows}u\0x,1\n{rows}"), small_bytes=small_bytes)
-    assert re.match(r"Line 3,002.*: there is a NUL byte, which no text has", said)
-
-
-def test_files_in_memory_are_all_that_a_connection_without_a_folder_reads(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    duck, held = Duck(), counting.Held(b"a\n1\n")
-    try:
-        assert duck.rows(f"SELECT a FROM read_csv('{held}')") == [(1,)]
-        for statement in (
-            f"SELECT * FROM read_csv('{tmp_path / 'a.csv'}')",
-            f"COPY (SELECT 1) TO '{tmp_path / 'b.csv'}'",
-            "SET enable_external_access = true",
-        ):
-            with pytest.raises(duckdb.Error):
-                duck.rows(statement)
-    finally:
-        duck.close()

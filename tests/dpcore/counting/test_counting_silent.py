@@ -20,15 +20,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import (
-    SIZES,
-    SMALL,
-    WHO,
-    counted,
-    gzipped,
-    histogram_of,
-    sentences,
-)
+from tests.dpcore.counting.counts import SIZES, SMALL, WHO, counted, gzipped, histogram_of, sentences, zstd
 from tests.dpcore.counting.counts import histogram_of_users as of
 
 VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
@@ -399,26 +391,29 @@ LINES = "user_id,v\n" + "".join(f"u{k % 97},{k}\n" for k in range(50_000))
 USERS = of(k % 97 for k in range(50_000))
 
 
-@pytest.mark.parametrize("small_bytes", SIZES)
-def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, small_bytes):
-    for at in (-8, -4):
-        packed = bytearray(gzipped(LINES.encode()))
-        packed[at] ^= 1
-        assert "gzip file is damaged or cut off" in refused(put(bytes(packed), "f.gz"), WHO, small_bytes), at
+PACKED = gzipped(LINES.encode())
+ZSTANDARD_TO_SKIP = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+
+
+def with_a_bit_changed(packed, at):
+    return packed[:at] + bytes([packed[at] ^ 1]) + packed[at:][1:]
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
-def test_zeros_behind_a_gzip_file_are_no_damage_and_other_bytes_are(put, small_bytes):
-    packed = gzipped(LINES.encode())
-    assert counted(put(packed + b"\0" * 512, "f.gz"), WHO, small_bytes).histogram == USERS
-    assert "gzip file is damaged or cut off" in refused(put(packed + b"junk", "f.gz"), WHO, small_bytes)
-
-
-@pytest.mark.parametrize("small_bytes", SIZES)
-def test_zstandard_files_may_begin_with_a_frame_to_skip(put, small_bytes):
-    packed = pa.Codec("zstd").compress(LINES.encode(), asbytes=True)
-    path = put(b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + packed, "f.zst")
-    assert counted(path, WHO, small_bytes).histogram == USERS
+@pytest.mark.parametrize(
+    ("content", "whole"),
+    [
+        (with_a_bit_changed(PACKED, -8), False), (with_a_bit_changed(PACKED, -4), False),
+        (PACKED + b"\0" * 512, True), (PACKED + b"junk", False), (ZSTANDARD_TO_SKIP + zstd(LINES.encode()), True),
+    ],
+    ids=["wrong checksum", "wrong length", "zeros behind it", "other bytes behind it", "a frame to skip before it"],
+)  # fmt: skip
+def test_a_packed_file_is_counted_whole_or_called_damaged(put, content, whole, small_bytes):
+    path = put(content, "file")
+    if whole:
+        assert counted(path, WHO, small_bytes).histogram == USERS
+    else:
+        assert "gzip file is damaged or cut off" in refused(path, WHO, small_bytes)
 
 
 def test_a_file_named_twice_is_refused_and_a_copy_is_said(put, tmp_path):
