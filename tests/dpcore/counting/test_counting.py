@@ -65,7 +65,6 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
         ("utf32.csv", lambda text: text.encode("utf-32")),
         ("latin.csv", lambda text: text.encode("latin-1")),
         ("windows.csv", lambda text: text.replace("é", "€").encode("cp1252")),
-        ("windows rest.csv", lambda text: text.replace("é", "€").encode("cp1252") + b"n\x81,0\n"),
         ("two.gz", lambda text: gzip.compress(text[:20].encode()) + gzip.compress(text[20:].encode())),
         ("file.csv.zst", lambda text: zstd(text.encode())),
         ("latin.gz", lambda text: gzip.compress(text.encode("latin-1"))),
@@ -80,8 +79,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
 def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
     path = put(encode("user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))), name)
     data = counted(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
-    rest = ["odd byte"] if "rest" in name else []
-    assert data.histogram == histogram_of_users([*(k % 7 for k in range(4_000)), *rest])
+    assert data.histogram == histogram_of_users(k % 7 for k in range(4_000))
     assert data.totals.totals.sum() == sum(range(4_000))
     notes = [note for note in data.notes if "not UTF-8" not in note]
     assert (notes, len(data.notes)) == ([], "latin" in name or "windows" in name)
