@@ -159,7 +159,7 @@ def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
     """The line on which the record starts that does not end; the last line where there is none."""
     began, ended = 0, 0
     with formats.plain_bytes(part.path, part.packing, part.name) as file:
-        records = csv.reader(formats.lines_of(file), delimiter=part.delimiter or chr(0x1F), strict=True)
+        records = csv.reader(formats.lines_of(file), delimiter=part.separator, strict=True)
         try:
             for _ in records:
                 began, ended = ended, records.line_num
@@ -234,7 +234,7 @@ def lines_of_rows(part: Part, rows: Sequence[int], should_stop: ShouldStop | Non
     """The lines on which rows start, counted from 1 as the rows are."""
     wanted, found = set(rows), dict[int, int]()
     with formats.plain_bytes(part.path, part.packing, part.name) as file:
-        lines = io.TextIOWrapper(file, "utf-8-sig")
+        lines = formats.lines_of(file, part.skip, newline=None)
         row = 0
         for start, filled in _records(part, lines):
             row += filled
@@ -252,9 +252,7 @@ def _records(part: Part, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
     if part.format is Format.JSON:
         yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
         return
-    for _ in range(part.skip):
-        lines.readline()
-    records = csv.reader(lines, delimiter=part.delimiter or chr(0x1F), skipinitialspace=True)
+    records = csv.reader(lines, delimiter=part.separator, skipinitialspace=True)
     next(records, None)
     began = records.line_num + 1
     for record in records:

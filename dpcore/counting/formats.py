@@ -145,9 +145,7 @@ def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
                 yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"))
             else:
                 yield file
-        except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
-            raise InvalidInput([damaged_archive(packing, name)]) from None
-        except OSError as error:
+        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             if is_full_disk(error):  # of what is written meanwhile
                 raise InvalidInput([FULL_DISK]) from None
             if packing is not Packing.NONE:
@@ -247,6 +245,9 @@ def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("windows-1252-rest", _as_latin_1)
 
 
-def lines_of(stream: IO[bytes]) -> io.TextIOWrapper:
-    """A stream of UTF-8 as lines of text."""
-    return io.TextIOWrapper(stream, "utf-8-sig", newline="\n")
+def lines_of(stream: IO[bytes], skip: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
+    """A stream of UTF-8 as lines of text, without those that are skipped."""
+    lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
+    for _ in range(skip):
+        lines.readline()
+    return lines

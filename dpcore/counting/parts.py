@@ -11,6 +11,7 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
 from dpcore.data.column_names import shown
+from dpcore.data.delimited_text import ASCII_SEPARATORS
 from dpcore.data.tables import Table
 
 
@@ -45,6 +46,11 @@ class Part:
     types: tuple[str, ...] = ()
     stamp: tuple[int, int] = (0, 0)
     table: Table | None = None
+
+    @property
+    def separator(self) -> str:
+        """What readers are told stands between fields; for one column, a character that no text holds."""
+        return self.delimiter or ASCII_SEPARATORS[0]
 
 
 def in_memory(table: Table) -> Part:

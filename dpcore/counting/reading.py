@@ -159,7 +159,7 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
     options = [
         "auto_detect = false", "header = true", f"skip = {part.skip}", packing,
-        f"columns = {{{columns}}}", f"delim = {literal(part.delimiter or chr(0x1F))}",
+        f"columns = {{{columns}}}", f"delim = {literal(part.separator)}",
         "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES + 2}",
         f"buffer_size = {reading.buffer}",
     ]  # fmt: skip

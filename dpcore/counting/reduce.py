@@ -256,10 +256,8 @@ class Reduction:
         if "nul" in found and (count := int(found["nul"].sum())):
             problems = Problems()
             remedy = "The file is damaged; export it again"
-            unit = " and ".join(map(shown, roles.privacy_unit))
-            self._refuse(
-                "nul", "there is a NUL byte, which no text has", count, f"column {unit}", remedy, problems
-            )
+            what = "there is a NUL byte, which no text has"
+            self._refuse("nul", what, count, self._unit, remedy, problems)
             problems.raise_if_any()
         self._say_spelling(found)
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
@@ -312,11 +310,15 @@ class Reduction:
                 both = "who is written in both ways counts as two"
                 self.notes.append(f"{differ} from another one only {what}: {both}. {_WRITE_ALIKE}")
 
+    @property
+    def _unit(self) -> str:
+        """The columns that say who, for messages."""
+        return "column " + " and ".join(map(shown, self.roles.privacy_unit))
+
     def _nobody_named(self) -> InvalidInput:
         """Said before anything about tasks or values: of rows that do not count they say nothing."""
-        unit = " and ".join(map(shown, self.roles.privacy_unit))
         remedy = "Choose the column that says who, or count rows without a user as one user"
-        return refusal("no row names a user", f"column {unit}", remedy)
+        return refusal("no row names a user", self._unit, remedy)
 
     def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():
@@ -354,19 +356,14 @@ class Reduction:
         again = self._counted - max(self._nobody - 1, 0) * one - num_users
         if again:
             problems = Problems()
-            unit = " and ".join(map(shown, self.roles.privacy_unit))
             what = "the user has a row already"
-            self._refuse("again", what, again, f"column {unit}", _SEVERAL_ROWS_REMEDY, problems)
+            self._refuse("again", what, again, self._unit, _SEVERAL_ROWS_REMEDY, problems)
             problems.raise_if_any()
 
     def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
-        if histogram.num_rows > MAX_VALUES:
-            self.notes.append(
-                f"The values of {histogram.num_rows:,} rows were not kept; at most {MAX_VALUES:,} fit."
-            )
-            return None
-        if self.passes > 1:
-            self._say_not_kept(f"The values of {histogram.num_rows:,} rows")
+        too_many = histogram.num_rows > MAX_VALUES
+        if too_many or self.passes > 1:
+            self._say_not_kept(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
         found = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
         order = np.lexsort((found["order"], found["user"]))
@@ -377,8 +374,10 @@ class Reduction:
         """The smallest code: 0 is of rows that name no user, where these count."""
         return int(self.roles.missing_users is MissingUsers.LEAVE_OUT)
 
-    def _say_not_kept(self, what: str) -> None:
-        self.notes.append(f"{what} were not kept: for them the memory limit is too small.")
+    def _say_not_kept(self, what: str, most: int | None = None) -> None:
+        """Say that something was not kept, as more than ``most`` of it do not fit, or as parts of it would not."""
+        why = ": for them the memory limit is too small" if most is None else f"; at most {most:,} fit"
+        self.notes.append(f"{what} were not kept{why}.")
 
     def _coded_users(self, rows: Table) -> Table:
         """The codes of users, the same for every facet."""
@@ -430,18 +429,14 @@ class Reduction:
         elif self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
         elif num_pairs > MAX_PAIRS:
-            self.notes.append(
-                f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
-            )
+            self._say_not_kept(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
         else:
             codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
             reduced.pairs = self._pairs(coded, num_tasks)
             return
         if num_tasks > MAX_TASKS:
-            self.notes.append(
-                f"Users per task of {num_tasks:,} tasks were not kept; at most {MAX_TASKS:,} fit."
-            )
+            self._say_not_kept(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         reduced.pair_sizes = self._pair_sizes(rows)
         reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)

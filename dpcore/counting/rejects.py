@@ -130,7 +130,7 @@ def reopened_mark(part: Part, should_stop: ShouldStop | None = None, *, whole: b
         else:
             return 0
     # Inside a quotation, where marks are doubled, the same may stand; so every field is looked at.
-    delimiter, raw, began = part.delimiter or chr(0x1F), list[str](), part.skip
+    delimiter, raw, began = part.separator, list[str](), part.skip
 
     def noted(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
@@ -139,9 +139,7 @@ def reopened_mark(part: Part, should_stop: ShouldStop | None = None, *, whole: b
 
     # The csv module gives up on a field that is too long for DuckDB, too, which says so.
     with formats.plain_bytes(part.path, part.packing, part.name) as file, suppress(csv.Error):
-        lines = formats.lines_of(file)
-        for _ in range(part.skip):
-            lines.readline()
+        lines = formats.lines_of(file, part.skip)
         for _ in csv.reader(noted(lines), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
                 return began + 1

@@ -1,6 +1,7 @@
 """Counting files in tests, and what is expected of it."""
 
 import gzip
+from collections import Counter
 
 import pyarrow as pa
 import pytest
@@ -12,14 +13,19 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
-SIZES = [0, counting.SMALL_BYTES]
-"""Bytes up to which a file is read into memory: never, and as the app does."""
+SMALL = counting.SMALL_BYTES
+SIZES = [0, SMALL]
+"""Bytes up to which a file becomes a table in memory: never, and as the app does.
+
+Both ways lead through DuckDB, and what is counted from its rows is one code. Only what comes before that differs: how
+lines and cells become rows, and how the place of a row is found. So only tests of these run in both ways.
+"""
 
 
 def counted(paths, roles=WHO, small_bytes=0, **options):
     source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
     result = counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
-    assert source.complete or small_bytes < counting.SMALL_BYTES
+    assert source.complete or small_bytes < SMALL
     return result
 
 
@@ -31,6 +37,11 @@ def sentences(paths, roles=WHO, small_bytes=0, **options):
 
 def histogram_of(counts):
     return ContributionHistogram.from_counts(list(counts))
+
+
+def histogram_of_users(users):
+    """The histogram of users, one entry per row; None is nobody."""
+    return histogram_of(Counter(user for user in users if user is not None).values())
 
 
 def gzipped(content):

@@ -1,12 +1,9 @@
 """Files of every kind and size, against counters written by hand."""
 
 import base64
-import csv
 import errno
 import gc
 import gzip
-import io
-import json
 import os
 import pickle
 import re
@@ -15,12 +12,12 @@ import sys
 import tempfile
 import threading
 import traceback
-import zipfile
-from collections import Counter, defaultdict
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -34,42 +31,22 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, reading, reduce, reduce_files, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import SIZES, counted, histogram_of, sentences, zstd
-from tests.dpcore.counting.counts import WHO as WHO_ONLY
+from tests.dpcore.counting.counts import (
+    SIZES,
+    SMALL,
+    WHO,
+    counted,
+    histogram_of,
+    histogram_of_users,
+    sentences,
+    zstd,
+)
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
 
 
-def by_user(values):
-    """Values without codes: what each user has, sorted, as codes are given in no particular order."""
-    if values is None:
-        return None
-    users = defaultdict(list)
-    for code, value in zip(values.user_codes.tolist(), values.values.tolist(), strict=True):
-        users[code].append(value)
-    return sorted(sorted(its) for its in users.values())
-
-
-def facets(data):
-    """Everything of a data set that does not depend on how users and tasks are numbered."""
-    pairs = None
-    if data.pairs is not None:
-        per_user = np.bincount(data.pairs.user_codes)
-        pairs = (sorted(per_user[per_user > 0]), sorted(data.task_sizes.tolist()))
-    totals = None if data.totals is None else (data.totals.totals.round(9).tolist(), data.totals.column)
-    return data.histogram, by_user(data.values), totals, pairs, data.contribution, data.privacy_unit
-
-
 # --- forms of files -------------------------------------------------------------------------------------------------
-
-
-def as_csv(rows, header=("user", "shop", "task", "value"), delimiter=","):
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
@@ -81,128 +58,59 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
 @pytest.mark.parametrize(
     ("name", "encode"),
     [
-        ("plain.csv", str.encode),
         ("bom.csv", lambda text: b"\xef\xbb\xbf" + text.encode()),
-        ("utf16.csv", lambda text: text.encode("utf-16")),
-        ("utf16le.csv", lambda text: b"\xff\xfe" + text.encode("utf-16-le")),
         ("utf16be.csv", lambda text: b"\xfe\xff" + text.encode("utf-16-be")),
         ("no mark.csv", lambda text: text.encode("utf-16-le")),
         ("no mark be.csv.gz", lambda text: gzip.compress(text.encode("utf-16-be"))),
         ("utf32.csv", lambda text: text.encode("utf-32")),
         ("latin.csv", lambda text: text.encode("latin-1")),
         ("windows.csv", lambda text: text.replace("é", "€").encode("cp1252")),
-        ("file.csv.gz", lambda text: gzip.compress(text.encode())),
-        ("no-extension-gz", lambda text: gzip.compress(text.encode())),
         ("two.gz", lambda text: gzip.compress(text[:20].encode()) + gzip.compress(text[20:].encode())),
         ("file.csv.zst", lambda text: zstd(text.encode())),
         ("latin.gz", lambda text: gzip.compress(text.encode("latin-1"))),
-        ("crlf.csv", lambda text: text.replace("\n", "\r\n").encode()),
         ("cr.csv", lambda text: text.replace("\n", "\r").encode()),
         ("two systems.csv", lambda text: text.replace("\n", "\r\n", 900).encode()),
         ("two other systems.csv", lambda text: text.replace("\n", "\r", 900).encode()),
-        ("tabs.tsv", lambda text: text.replace(",", "\t").encode()),
-        ("semicolons.csv", lambda text: text.replace(",", ";").encode()),
-        ("bars.csv", lambda text: text.replace(",", "|").encode()),
         ("blank lines.csv", lambda text: b"\n\n" + text.encode() + b"\n\n"),
         ("odd [1]*?.csv", str.encode),
         ("it's; drop table.csv", str.encode),
     ],
 )
 def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
-    text = "user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))
-    path = put(encode(text), name)
-    roles = Roles(TableKind.EVENTS, user="user", value="amount")
-    expected = Counter(k % 7 for k in range(4_000))
-    for small_bytes in SIZES:
-        data = counted(path, roles, small_bytes, copies=True)
-        assert data.histogram == histogram_of(expected.values())
-        assert data.totals.totals.sum() == sum(range(4_000))
-        notes = [note for note in data.notes if "not UTF-8" not in note]
-        assert (notes, len(data.notes)) == ([], "latin" in name or "windows" in name)
-
-
-def parquet(tmp_path, name="file.parquet", **columns):
-    path = tmp_path / name
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-def test_parquet_json_and_workbooks_count_as_the_text_does(tmp_path, put):
-    rows = [("a", "x", 1.5), ("b", "x", 2.0), ("a", "y", 0.0), (None, "y", 4.0), ("a", "x", 1.0)]
-    columns = dict(zip(("user_id", "product", "amount"), zip(*rows, strict=True), strict=True))
-    files = [parquet(tmp_path, **{name: list(cells) for name, cells in columns.items()})]
-    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
-    files.append(put("\n".join(lines) + "\n", "file.jsonl"))
-    files.append(put(gzip.compress("\n".join(lines).encode()), "file.jsonl.gz"))
-    files.append(put("[" + ",\n".join(lines) + "]", "file.json"))
-    files.append(workbook(tmp_path, [list(columns), *map(list, rows)]))
-    text = put(as_csv([["" if cell is None else cell for cell in row] for row in rows], tuple(columns)))
-    expected = facets(counted(text, ROLES, counting.SMALL_BYTES))
-    assert expected[0] == histogram_of([3, 1])
-    for path in files:
-        for small_bytes in SIZES:
-            assert facets(counted(path, ROLES, small_bytes)) == expected, path
-
-
-def workbook(tmp_path, rows, name="file.xlsx"):
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    path = tmp_path / name
-    book.save(path)
-    return path
-
-
-@pytest.mark.parametrize(
-    "kind", ["int64", "int32", "float64", "decimal", "bool", "date", "large_string", "dictionary"]
-)
-def test_parquet_users_of_every_type(tmp_path, kind):
-    base = pa.array([1, 2, 1, None, 3, 1])
-    users = {
-        "int64": base, "int32": base.cast(pa.int32()), "float64": base.cast(pa.float64()),
-        "decimal": base.cast(pa.decimal128(25, 2)),
-        "bool": pa.array([True, False, True, None, None, True]),
-        "date": base.cast(pa.int32()).cast(pa.date32()),
-        "large_string": base.cast(pa.large_string()), "dictionary": base.cast(pa.string()).dictionary_encode(),
-    }[kind]  # fmt: skip
-    path = parquet(tmp_path, user_id=users, v=pa.array(range(6)))
-    expected = Counter(user for user in users.to_pylist() if user is not None)
-    for small_bytes in SIZES:
-        assert counted(path, WHO_ONLY, small_bytes).histogram == histogram_of(expected.values())
-
-
-def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put):
-    one = put("user_id,product,amount\na,x,1\nb,y,2\n", "one.csv")
-    two = put("amount;user_id;product\n3,5;a;x\n4;c;z\n", "two.csv")
-    for small_bytes in SIZES:
-        data = counted([one, two], replace(ROLES, value=None), small_bytes)
-        assert data.histogram == histogram_of([2, 1, 1])
-        assert data.pairs.num_tasks == 3
-        assert "one.csv and 1 more" in data.name
-    bad = put("user_id,produkt,amount\na,x,1\n", "three.csv")
-    for small_bytes in SIZES:
-        assert (
-            "File three.csv: the columns differ from those of one.csv: this file lacks column product"
-            in " ".join(sentences([one, bad], ROLES, small_bytes))
-        )
-
-
-def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
-    text = 'User,user,"count; drop table source",""" OR 1=1"\na,x,1,2\na,y,2,3\nb,z,4,5\n'
-    for small_bytes in SIZES:
-        roles = Roles(TableKind.EVENTS, user="User", value="count; drop table source", task='" OR 1=1')
-        data = counted(put(text), roles, small_bytes)
-        assert data.histogram == histogram_of([2, 1])
-        assert data.totals.totals.tolist() == [3, 4]
+    path = put(encode("user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))), name)
+    data = counted(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
+    assert data.histogram == histogram_of_users(k % 7 for k in range(4_000))
+    assert data.totals.totals.sum() == sum(range(4_000))
+    notes = [note for note in data.notes if "not UTF-8" not in note]
+    assert (notes, len(data.notes)) == ([], "latin" in name or "windows" in name)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
-def test_three_hundred_columns(put, small_bytes):
+def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put, small_bytes):
+    one = put("user_id,product,amount\na,x,1\nb,y,2\n", "one.csv")
+    two = put("amount;user_id;product\n3,5;a;x\n4;c;z\n", "two.csv")
+    data = counted([one, two], replace(ROLES, value=None), small_bytes)
+    assert data.histogram == histogram_of([2, 1, 1])
+    assert data.pairs.num_tasks == 3
+    assert "one.csv and 1 more" in data.name
+    (said,) = sentences([one, put("user_id,produkt,amount\na,x,1\n", "three.csv")], ROLES, small_bytes)
+    differ = "File three.csv: the columns differ from those of one.csv: this file lacks column product"
+    assert said.startswith(differ)
+
+
+def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
+    path = put('User,user,"count; drop table source",""" OR 1=1"\na,x,1,2\na,y,2,3\nb,z,4,5\n')
+    data = counted(
+        path, Roles(TableKind.EVENTS, user="User", value="count; drop table source", task='" OR 1=1')
+    )
+    assert data.histogram == histogram_of([2, 1])
+    assert data.totals.totals.tolist() == [3, 4]
+
+
+def test_three_hundred_columns(put):
     header = ",".join(["user_id", *(f"c{k}" for k in range(299))])
     rows = "\n".join(",".join([u] * 300) for u in "aab")
-    assert counted(put(f"{header}\n{rows}\n"), WHO_ONLY, small_bytes).histogram == histogram_of([2, 1])
+    assert counted(put(f"{header}\n{rows}\n")).histogram == histogram_of([2, 1])
 
 
 # --- hostile files --------------------------------------------------------------------------------------------
@@ -217,18 +125,14 @@ LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
         (gzip.compress(LONG.encode())[:60_000], "gzip file is damaged or cut off"),
         (b"\x1f\x8b\x08\x00rubbish", "gzip file is damaged or cut off"),
         (zstd(LONG.encode())[:-100], "Zstandard file is damaged or cut off"),
+        (f"{LONG}u\0x,1\n".encode(), "Line 60,002.*: there is a NUL byte, which no text has"),
         (b"\x28\xb5\x2f\xfdrubbish", "Zstandard file is damaged or cut off"),
         (gzip.compress(gzip.compress(LONG.encode())), "gzip archive"),
         (b"PAR1rubbishPAR1", "Parquet file is damaged"),
-        (b"PAR1", "Parquet file is damaged"),
         (b"PK\x03\x04xl/rubbish", "Excel workbook|ZIP"),
         (LONG.encode() + b"u1,1,1\nu2\nu3,1,2\n",
          "Line 60,002 of file.csv: 3 fields, but the header names 2; also line 60,004"),
         (LONG.encode() + b'u1,"1\n', "Line 60,002 of file.csv: a quotation mark is opened and not closed"),
-        (LONG.encode() + b"x" * 200_000 + b",1\n", "Line 60,002 of file.csv: the line is longer than"),
-        (LONG.encode() + b"user_id,v\nu1,2\n", "header row stands among the data again"),
-        (LONG.encode().replace(b"user_id", b"v"), "same name|no column"),
-        (b"", "empty"),
         (b'{"user_id": 1}\nnot json\n', "Line 2: this is not a JSON object"),
         (b'{"user_id": 1}\n' * 30_000 + b"{]\n", "Line 30,001 of file.csv: this is not a JSON object"),
         (b'{"user_id": ' + b"[" * 100_000, "not a JSON object"),
@@ -268,53 +172,54 @@ def test_an_encrypted_parquet_file_is_called_so(tmp_path, plaintext_footer):
     table, path = pa.table({"user_id": ["a", "b"], "v": [1, 2]}), tmp_path / "file.parquet"
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
         writer.write_table(table)
-    for small_bytes in SIZES:
-        assert "the Parquet file is encrypted. Write it without" in sentences(path, WHO_ONLY, small_bytes)[
-            0
-        ].replace("The Parquet", "the Parquet")
+    # Whether its footer is encrypted, too, is whether the sentence names the file.
+    assert "parquet file is encrypted. write it without" in sentences(path)[0].lower()
 
 
-def changed_sheet(tmp_path, change):
-    """A workbook of two rows, with the text of its sheet changed."""
-    plain, path = workbook(tmp_path, [["user_id", "v"], ["a", 1]], "plain.xlsx"), tmp_path / "bomb.xlsx"
-    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(name, change(content) if name.endswith("sheet1.xml") else content)
-    return path
+CELLS = [["user_id", "v"], ["a", 1]]
 
 
-def test_workbooks_that_unpack_to_endless_rows_are_refused(tmp_path):
-    far = changed_sheet(tmp_path, lambda sheet: re.sub(rb'(<row r="|r="[AB])2"', rb'\g<1>2000000000"', sheet))
+def longer(more):
+    """Puts more rows at the end of a sheet."""
+    return lambda sheet: sheet.replace(b"</sheetData>", more + b"</sheetData>")
+
+
+def test_workbooks_that_unpack_to_endless_rows_are_refused(workbook):
+    far = workbook(CELLS, sheet=lambda xml: re.sub(rb'(<row r="|r="[AB])2"', rb'\g<1>2000000000"', xml))
     assert far.stat().st_size < 6_000
     assert "The sheet has more than 1,048,576 rows" in sentences(far)[0]
 
 
-def test_workbooks_of_too_many_rows_or_cells_are_refused(tmp_path, monkeypatch):
+def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
     monkeypatch.setattr(small, "MAX_SHEET_ROWS", 1_000)
     monkeypatch.setattr(small, "MAX_SHEET_CELLS", 100_000)
-    blank = changed_sheet(
-        tmp_path, lambda sheet: sheet.replace(b"</sheetData>", b"<row/>" * 1_000 + b"</sheetData>")
-    )
+    blank = workbook(CELLS, sheet=longer(b"<row/>" * 1_000))
     assert "The sheet has more than 1,000 rows, which Excel cannot have." in sentences(blank)[0]
     last = b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (row, row) for row in range(3, 20))
-    wide = changed_sheet(tmp_path, lambda sheet: sheet.replace(b"</sheetData>", last + b"</sheetData>"))
-    assert "Row 9: the sheet has more than 100,000 cells." in sentences(wide)[0]
+    assert (
+        "Row 9: the sheet has more than 100,000 cells." in sentences(workbook(CELLS, sheet=longer(last)))[0]
+    )
     monkeypatch.setattr(small, "MAX_BESIDE_BYTES", 100)
-    assert "bytes beside its sheets" in sentences(workbook(tmp_path, [["user_id"], ["a"]]))[0]
+    assert "bytes beside its sheets" in sentences(workbook(CELLS))[0]
+    monkeypatch.setattr(small, "MAX_WORKBOOK_BYTES", 100)
+    assert "unpacks to" in sentences(workbook(CELLS))[0]
 
 
-def test_empty_rows_of_a_workbook_are_passed_over(tmp_path):
-    path = workbook(tmp_path, [["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
+def test_formulas_of_a_workbook_are_not_run(workbook):
+    # Excel never computed these, so that no value stands there.
+    data = counted(workbook([["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]]))
+    assert data.histogram == histogram_of([2])
+
+
+def test_empty_rows_of_a_workbook_are_passed_over(workbook):
+    path = workbook([["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
     table = counting.open_files([path]).head
     assert table.frame["user_id"].tolist() == ["a", "b"]
     assert table.lines.tolist() == [3, 6]
 
 
-def test_reading_a_workbook_can_be_stopped(tmp_path):
-    path = changed_sheet(
-        tmp_path, lambda sheet: sheet.replace(b"</sheetData>", b"<row/>" * 3_000 + b"</sheetData>")
-    )
+def test_reading_a_workbook_can_be_stopped(workbook):
+    path = workbook(CELLS, sheet=longer(b"<row/>" * 3_000))
     with pytest.raises(counting.StoppedError):
         counting.open_files([path], should_stop=lambda: True)
 
@@ -329,20 +234,19 @@ COMMENTED = [
 
 
 @pytest.mark.parametrize(("head", "comments", "user"), COMMENTED)
-@pytest.mark.parametrize("repeats", [10, 20_000])
+@pytest.mark.parametrize("repeats", [10, 20_000], ids=["read at once", "longer than what is looked at first"])
 def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
     path = put(head + "u1,1\nu2,2\nu1,3\n" * repeats)
-    for small_bytes in SIZES:
-        data = counted(path, Roles(TableKind.EVENTS, user=user, value="v"), small_bytes)
-        assert data.histogram == histogram_of([2 * repeats, repeats])
-        said = [note for note in data.notes if "above the column names" in note]
-        assert [note.split(" line")[0] for note in said] == ([str(comments)] if comments else [])
-        assert any("line of column names begins with #" in note for note in data.notes) == ("#" in user)
+    data = counted(path, Roles(TableKind.EVENTS, user=user, value="v"))
+    assert data.histogram == histogram_of([2 * repeats, repeats])
+    said = [note for note in data.notes if "above the column names" in note]
+    assert [note.split(" line")[0] for note in said] == ([str(comments)] if comments else [])
+    assert any("line of column names begins with #" in note for note in data.notes) == ("#" in user)
 
 
 def test_comments_do_not_move_the_lines_that_are_named(put):
     path = put('# 5" long\n# of it\nuser_id,v\na,1\nb,x\n')
-    found = sentences(path, Roles(TableKind.EVENTS, user="user_id", value="v"), counting.SMALL_BYTES)
+    found = sentences(path, Roles(TableKind.EVENTS, user="user_id", value="v"), SMALL)
     assert found[0].startswith("Line 5, column v: text where a number must stand")
     assert "header row stands among the data again" in sentences(put("# of it\n" + LONG + "user_id,v\n"))[0]
 
@@ -356,7 +260,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
 
     def refused():
         with pytest.raises(InvalidInput) as error:
-            counting.count(source, WHO_ONLY, Disclosure.PRIVATE)
+            counting.count(source, WHO, Disclosure.PRIVATE)
         return str(error.value)
 
     real = reduce_files.Files.reduce
@@ -425,8 +329,8 @@ def test_sentences_end_with_one_mark():
     assert InputProblem("a" * 3 + "...").sentence == "Aaa..."
 
 
-def test_broken_parquet_in_the_middle_gets_a_sentence(tmp_path):
-    path = parquet(tmp_path, user_id=[f"u{k}" for k in range(300_000)], v=list(range(300_000)))
+def test_broken_parquet_in_the_middle_gets_a_sentence(parquet):
+    path = parquet(user_id=[f"u{k}" for k in range(300_000)], v=list(range(300_000)))
     content = bytearray(path.read_bytes())
     content[1000:200_000] = os.urandom(199_000)
     path.write_bytes(content)
@@ -439,29 +343,19 @@ def test_a_missing_file_a_folder_and_none_get_a_sentence(tmp_path):
     assert "no file is chosen" in sentences([])[0].lower()
 
 
-def test_short_rows_and_late_windows_1252_are_read_as_in_memory(put):
-    path = put(LONG.encode() + b"u1\n" + "ü,1\n".encode("cp1252"))
-    data = counted(path)
-    assert data.histogram.num_rows == 60_002
-    assert data.histogram.num_users == 51
-    assert any("Windows-1252" in note for note in data.notes)
-    assert any("One line has fewer fields" in note and "line 60,002" in note for note in data.notes)
-
-
-@pytest.mark.parametrize("small_bytes", SIZES)
-def test_bad_values_are_named_three_times_and_counted(put, small_bytes):
+def test_bad_values_are_named_three_times_and_counted(put):
     path = put("user_id,v\na,1\nb,x\nc,\nd,NaN\ne,-2.5\nf,\ng,y\nh,z\ni,w\n")
-    roles = Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
-    starts = [
+    roles = replace(ROLES, value="v", task=None)
+    starts = (
         "Line 4, column v: the cell is blank; also line 7.", "Line 5, column v: not a finite number (NaN).",
         "Line 3, column v: text where a number must stand; also line 8 and line 9; 4 in all.",
         "Line 6, column v: a negative number, where contributions are added up (-2.5).",
-    ]  # fmt: skip
-    found = sentences(path, roles, small_bytes)
-    assert [said.startswith(start) for said, start in zip(found, starts, strict=True)] == [True] * 4
+    )  # fmt: skip
     # Where rows are counted a negative value is one like others.
-    found = sentences(path, replace(roles, contribution=Contribution.ROWS), small_bytes)
-    assert [said.startswith(start) for said, start in zip(found, starts[:3], strict=True)] == [True] * 3
+    for contribution, wrong in ((Contribution.TOTAL, starts), (Contribution.ROWS, starts[:3])):
+        found = sentences(path, replace(roles, contribution=contribution))
+        for said, start in zip(found, wrong, strict=True):
+            assert said.startswith(start)
 
 
 # Ids that say so: they may stand in no message, no note and no data set, whatever is wrong.
@@ -500,48 +394,41 @@ def test_ids_stand_nowhere(put, text, roles, small_bytes):
 def damaged(good, random_):
     broken = bytearray(good)
     for _ in range(int(random_.integers(1, 5))):
-        at, what = int(random_.integers(len(broken))), int(random_.integers(5))
-        if what == 0:
-            broken[at] = int(random_.integers(256))
-        elif what == 1:
-            del broken[at : at + int(random_.integers(1, 40))]
-        elif what == 2:
-            broken[at:at] = [b'"', b",", b"\n", b"\0", b"\r", b"1e999", b"\xff", b"{"][
-                int(random_.integers(8))
-            ]
-        elif what == 3:
-            broken = broken[: at + 1]
-        else:
-            broken[at : at + 8] = random_.bytes(8)
+        odd = [b'"', b",", b"\n", b"\0", b"\r", b"1e999", b"\xff", b"{"][int(random_.integers(8))]
+        cut_out = int(random_.integers(1, 40))
+        changes = [(1, random_.bytes(1)), (cut_out, b""), (0, odd), (len(broken), b""), (8, random_.bytes(8))]
+        at, (length, new) = int(random_.integers(len(broken))), changes[int(random_.integers(5))]
+        broken[at : at + length] = new
         broken = broken or bytearray(b"x")
     return bytes(broken)
 
 
-def test_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
+def workspaces():
+    """Folders of this process."""
+    return {
+        name for name in os.listdir(tempfile.gettempdir()) if name.startswith(f"sweetspot-{os.getpid()}-")
+    }
+
+
+def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
     text = "user_id,product,amount\n" + "".join(f'u{k % 9},"p,{k % 4}",{k}.5\n' for k in range(60))
-    records = "".join(
-        json.dumps({"user_id": f"u{k % 9}", "product": k % 4, "amount": k}) + "\n" for k in range(60)
-    )
+    records = "".join(f'{{"user_id": "u{k % 9}", "product": {k % 4}, "amount": {k}}}\n' for k in range(60))
     goods = {
         "a.csv": text.encode(), "b.csv": text.encode("utf-16"), "c.csv.gz": gzip.compress(text.encode()),
         "d.zst": zstd(text.encode()), "e.jsonl": records.encode(),
-        "f.parquet": parquet(tmp_path, user_id=list("aabbc"), product=list("xyxyx"), amount=[*range(5)]).read_bytes(),
-        "g.xlsx": workbook(tmp_path, [["user_id", "product", "amount"], ["a", "x", 1], ["b", "y", 2]]).read_bytes(),
+        "f.parquet": parquet(user_id=list("aabbc"), product=list("xyxyx"), amount=[*range(5)]).read_bytes(),
+        "g.xlsx": workbook([["user_id", "product", "amount"], ["a", "x", 1], ["b", "y", 2]]).read_bytes(),
     }  # fmt: skip
-    before = set(os.listdir(tempfile.gettempdir()))
+    before = workspaces()
     outcomes, said = Counter(), []
-    number = 350 * int(os.environ.get("SWEETSPOT_SEARCH") or 1)
+    number = 210 * int(os.environ.get("SWEETSPOT_SEARCH") or 1)
     for seed in range(number):
         name = list(goods)[seed % len(goods)]
-        random_ = np.random.default_rng(seed)
-        path = tmp_path / name
-        path.write_bytes(damaged(goods[name], random_))
-        # DuckDB for every fifth: it takes longer to start than to read.
-        small_bytes = 0 if seed % 5 == 0 else counting.SMALL_BYTES
+        path = put(damaged(goods[name], np.random.default_rng(seed)), name)
         try:
-            source = counting.open_files([path], small_bytes=small_bytes)
-            roles = source.roles
-            counting.count(source, roles, Disclosure.PRIVATE)
+            # To describe a file and to read it later takes longer than to read it: every fifth.
+            source = counting.open_files([path], small_bytes=0 if seed % 5 == 0 else SMALL)
+            counting.count(source, source.roles, Disclosure.PRIVATE)
             outcomes[name, "read"] += 1
         except InvalidInput as refused:
             said += [problem.sentence for problem in refused.problems]
@@ -549,12 +436,7 @@ def test_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
     assert sum(outcomes.values()) == number
     assert all(sentence.endswith(".") and len(sentence) < 700 for sentence in said)
     assert all(outcomes[name, "refused"] for name in goods), outcomes
-    left = {
-        name
-        for name in set(os.listdir(tempfile.gettempdir())) - before
-        if name.startswith(f"sweetspot-{os.getpid()}-")
-    }
-    assert not left
+    assert not workspaces() - before
 
 
 # --- limits, progress, Stop, memory ----------------------------------------------------------------------------
@@ -576,9 +458,9 @@ def test_facets_above_their_limit_are_said(put, monkeypatch):
     assert "bins in which they differ by at most 0.23\N{NO-BREAK SPACE}%" in said
 
 
-def test_progress_rises_to_one_and_stop_is_a_result(tmp_path):
+def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     rng = np.random.default_rng(1)
-    path = parquet(tmp_path, user_id=rng.integers(0, 200_000, 1_500_000), v=rng.random(1_500_000))
+    path = parquet(user_id=rng.integers(0, 200_000, 1_500_000), v=rng.random(1_500_000))
     seen = []
     data = counted(path, progress=seen.append)
     assert data.histogram.num_rows == 1_500_000
@@ -586,16 +468,16 @@ def test_progress_rises_to_one_and_stop_is_a_result(tmp_path):
     assert seen[-1] == 1.0
     source = counting.open_files([path])
     before = set(threading.enumerate())
-    stopped = counting.count(source, WHO_ONLY, Disclosure.PRIVATE, should_stop=lambda: True)
+    stopped = counting.count(source, WHO, Disclosure.PRIVATE, should_stop=lambda: True)
     assert stopped.dataset is None
     assert "Stopped" in stopped.ended
     # No query runs on, and the same source counts again.
     assert not [one for one in set(threading.enumerate()) - before if "(work)" in one.name]
-    assert counting.count(source, WHO_ONLY, Disclosure.PRIVATE).dataset.histogram == data.histogram
+    assert counting.count(source, WHO, Disclosure.PRIVATE).dataset.histogram == data.histogram
 
 
-def test_what_progress_raises_ends_the_query_and_comes_out(tmp_path):
-    path = parquet(tmp_path, user_id=np.arange(400_000), v=np.arange(400_000))
+def test_what_progress_raises_ends_the_query_and_comes_out(parquet):
+    path = parquet(user_id=np.arange(400_000), v=np.arange(400_000))
 
     class Rerun(BaseException):
         pass
@@ -607,34 +489,29 @@ def test_what_progress_raises_ends_the_query_and_comes_out(tmp_path):
         counted(path, progress=rerun)
 
 
-def test_memory_limits_too_small_get_a_sentence(tmp_path):
-    path = parquet(tmp_path, user_id=np.arange(2_000_000), v=np.arange(2_000_000))
+def test_memory_limits_too_small_get_a_sentence(parquet):
+    path = parquet(user_id=np.arange(2_000_000), v=np.arange(2_000_000))
     source = counting.open_files([path])
     with pytest.raises(InvalidInput, match=r"memory limit of 2,000,000 bytes"):
-        counting.count(source, WHO_ONLY, Disclosure.PRIVATE, memory_limit=2_000_000)
+        counting.count(source, WHO, Disclosure.PRIVATE, memory_limit=2_000_000)
 
 
-def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path):
-    import duckdb
-
-    allowed, other = put("a\n1\n", "a.csv"), put("b\n1\n", "b.csv")
-    workspace = counting.Workspace()
-    session = duck.Duck([allowed], workspace.folder)
-    try:
-        assert session.columns(f"SELECT * FROM read_csv('{allowed}')")["a"].tolist() == [1]
-        with pytest.raises(duckdb.PermissionException):
-            session.columns(f"SELECT * FROM read_csv('{other}')")
-        with pytest.raises(duckdb.Error):
-            session.columns("SELECT * FROM read_csv('https://example.org/a.csv')")
-        with pytest.raises(duckdb.Error):
-            session.execute(f"COPY (SELECT 1) TO '{tmp_path}/c.csv'")
-        settings_ = session.columns(
-            "SELECT current_setting('autoinstall_known_extensions') "
-            "OR current_setting('autoload_known_extensions') AS x"
-        )
-        assert not settings_["x"][0]
-    finally:
-        session.close()
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memory):
+    allowed = counting.Held(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
+    workspace = None if in_memory else counting.Workspace()
+    with closing(duck.Duck() if workspace is None else duck.Duck([allowed], workspace.folder)) as session:
+        assert session.rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
+        for statement in (
+            f"SELECT * FROM read_csv('{put('b', 'b.csv')}')",
+            "SELECT * FROM read_csv('https://example.org/a.csv')",
+            f"COPY (SELECT 1) TO '{tmp_path}/c.csv'",
+            "SET enable_external_access = true",
+        ):
+            with pytest.raises(duckdb.Error):
+                session.rows(statement)
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+            assert session.rows(f"SELECT current_setting('{setting}')") == [(False,)]
 
 
 def test_a_workspace_goes_when_nothing_refers_to_it():
@@ -742,16 +619,6 @@ def test_the_heaviest_are_ranks_and_sizes():
     assert heavy.sizes.tolist() == [9, 4]
     assert heavy.share == pytest.approx(13 / 22)
     assert counting.heaviest(ContributionHistogram([3], [2])).sizes.tolist() == [3, 3]
-
-
-def test_workbooks_are_bounded_and_formulas_are_not_run(tmp_path, monkeypatch):
-    path = workbook(tmp_path, [["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]])
-    data = counted(path)
-    assert data.histogram.num_users in (1, 2)  # a formula that Excel never computed has no value
-    from dpcore.counting import small
-
-    monkeypatch.setattr(small, "MAX_WORKBOOK_BYTES", 100)
-    assert "unpacks to" in sentences(path)[0]
 
 
 def test_no_name_of_a_column_outlives_what_was_counted(put):

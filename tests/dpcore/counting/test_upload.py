@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import gzip
 import io
-from collections import Counter
 
 import hypothesis.strategies as st
 import numpy as np
@@ -16,7 +15,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import encoding as text_bytes
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, guess_roles
+from dpcore.data.column_roles import Roles, TableKind, explain_roles, guess_roles
 from dpcore.data.numbers import read_numbers
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import histogram_of
@@ -73,9 +72,8 @@ def test_quoted_line_breaks_keep_the_line_numbers():
     assert table.frame["no te"].tolist() == ["x\ny\nz", 'q "r", s']
     assert table.lines.tolist() == [5, 9]
     assert any("blank row" in note and "line 8" in note for note in table.notes)
-    assert (
-        "Line 4, column value: text" in sentences('user,note,value\na,"x\ny",1\nb,z,oops\n', value="value")[0]
-    )
+    (said,) = sentences('user,note,value\na,"x\ny",1\nb,z,oops\n', value="value")
+    assert said.startswith("Line 4, column value: text")
 
 
 def test_short_rows_count_as_missing_with_a_note():
@@ -94,7 +92,7 @@ def test_a_written_row_index_is_named_and_not_taken_for_users():
 CELLS = st.text(st.sampled_from('ab ,;|"\t\n0é日'), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12),
     delimiter=st.sampled_from(",;\t|"),
@@ -122,7 +120,7 @@ def test_what_the_csv_module_writes_is_read_back(rows, delimiter, encoding, quot
     assert table.lines.tolist() == [line for line, _ in expected]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(st.sampled_from('ab,"\n '), max_size=40))
 def test_loose_quotation_marks_are_read_as_the_csv_module_reads_them_or_refused(body):
     text = "user,note\n" + body.rstrip("\n") + "\n"  # blank lines at the end are no rows
@@ -177,7 +175,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
         (b'user,v\na,"1\nb,2\n', "Line 2: a quotation mark is opened and not closed"),
         (
             b'user,v\n"a,1\n' + b"x,1\n" * 50_000,
-            "Line 2: the line is longer than the 120,000|Line 2: a quotation mark is opened and not closed",
+            "Line 2: (the line is longer than|a quotation mark is opened)",
         ),
         (b'user,"v\na,1\n', "quotation mark|no rows"),
         (b"user,v\na,1\nuser,v\nb,2\n", "Line 3: the header row stands among the data again"),
@@ -249,13 +247,10 @@ def test_marks_are_settled_by_the_column(cells, delimiter, values):
 @pytest.mark.parametrize(
     ("cells", "delimiter", "whole", "value"),
     [
-        (["5", "1,234"], ",", False, 1234),
-        (["5", "1,234"], ",", True, 1234),
-        (["5", "1,234"], ";", False, 1.234),
-        (["5", "1.234"], ",", False, 1.234),
-        (["5", "1.234"], "\t", False, 1.234),
+        (["5", "1,234"], ",", False, 1234), (["5", "1,234"], ",", True, 1234), (["5", "1,234"], ";", False, 1.234),
+        (["5", "1.234"], ",", False, 1.234), (["5", "1.234"], "\t", False, 1.234),
     ],
-)
+)  # fmt: skip
 def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, whole, value):
     numbers = numbers_of(cells, delimiter, whole)
     assert numbers.values.tolist() == [5, value]
@@ -265,15 +260,11 @@ def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, 
 @pytest.mark.parametrize(
     ("cells", "delimiter", "whole"),
     [
-        (["5", "1.234"], ";", False),
-        (["5", "1,234"], "\t", False),
-        (["1.234", "1,234"], ",", False),
-        (["5", "1.000"], ",", True),
-        (["5", "1.000"], ";", True),
-        (["5", "1,000"], ";", True),
+        (["5", "1.234"], ";", False), (["5", "1,234"], "\t", False), (["1.234", "1,234"], ",", False),
+        (["5", "1.000"], ",", True), (["5", "1.000"], ";", True), (["5", "1,000"], ";", True),
         (["1.5", "1,5"], ";", False),
     ],
-)
+)  # fmt: skip
 def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
     numbers = numbers_of(cells, delimiter, whole)
     assert numbers.problem is not None
@@ -294,57 +285,48 @@ def test_what_is_no_number_is_told_apart():
     assert numbers.values[-1] == 12
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.decimals(-(10**9), 10**9, places=2, allow_nan=False), min_size=1, max_size=8),
-    st.sampled_from(["{:.2f}", "{:,.2f}"]),
-    st.booleans(),
-)
-def test_written_decimals_are_read_back_in_either_style(decimals, style, comma):
-    cells = [style.format(x) for x in decimals]
-    if comma:
-        cells = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
-    assert numbers_of(cells).values.tolist() == [float(x) for x in decimals]
-
-
 # --- guessing -----------------------------------------------------------------------------------------------
+
+
+def events(user, value=None, task=None):
+    return Roles(TableKind.EVENTS, user=user, value=value, task=task)
+
+
+def counts(user, count):
+    return Roles(TableKind.COUNTS, user=user, count=count)
+
+
+def histogram(size, users):
+    return Roles(TableKind.HISTOGRAM, size=size, users=users)
 
 
 @pytest.mark.parametrize(
     ("text", "roles"),
     [
-        (EVENTS, Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")),
-        (
-            "rating,movie_id,timestamp,customer\n4,9,1,a\n5,9,2,b\n4,8,3,a\n",
-            Roles(TableKind.EVENTS, user="customer", value="rating", task="movie_id"),
-        ),
-        (
-            "InvoiceNo,StockCode,Quantity,CustomerID\n1,x,2,17850\n1,y,-3,17850\n2,x,9,13047\n",
-            Roles(TableKind.EVENTS, user="CustomerID", value="Quantity", task="StockCode"),
-        ),
-        ("session_id,user_id\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="user_id")),
-        ("order_id,email\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="email")),
-        ("price,seller_name\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="seller_name", value="price")),
-        ("user,price\na,many\nb,3\n", Roles(TableKind.EVENTS, user="user")),
-        ("user\na\nb\na\n", Roles(TableKind.EVENTS, user="user")),
-        ("user,count\na,3\nb,4\n", Roles(TableKind.COUNTS, user="user", count="count")),
-        ("num_rows,author\n3,a\n4,b\n", Roles(TableKind.COUNTS, user="author", count="num_rows")),
-        ("user,count\na,3\na,x\n", Roles(TableKind.COUNTS, user="user", count="count")),
-        ("user,country,count\na,x,3\nb,y,4\n", Roles(TableKind.COUNTS, user="user", count="count")),
-        ("who knows,how often\na,3\nb,4\n", Roles(TableKind.COUNTS, user="who knows", count="how often")),
-        ("count\n3\n4\n", Roles(TableKind.COUNTS, count="count")),
-        ("size,users\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="size", users="users")),
-        ("contributions,users\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="contributions", users="users")),
-        ("users,contributions\n9,1\n3,2\n", Roles(TableKind.HISTOGRAM, size="contributions", users="users")),
-        (
-            "rows_per_user,num_users\n1,9\n2,3\n",
-            Roles(TableKind.HISTOGRAM, size="rows_per_user", users="num_users"),
-        ),
-        ("users,tasks\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="users", users="tasks")),
-        ("k,f\n1,9\n2,3\n5,3\n", Roles(TableKind.HISTOGRAM, size="k", users="f")),
-        ("user_id,n\n1,9\n2,3\n5,3\n", Roles(TableKind.COUNTS, user="user_id", count="n")),
+        (EVENTS, events("user_id", "amount", "product")),
+        ("rating,movie_id,timestamp,customer\n4,9,1,a\n5,9,2,b\n4,8,3,a\n", events("customer", "rating", "movie_id")),
+        ("InvoiceNo,StockCode,Quantity,CustomerID\n1,x,2,17850\n1,y,-3,17850\n2,x,9,13047\n",
+         events("CustomerID", "Quantity", "StockCode")),
+        ("session_id,user_id\n1,a\n2,a\n3,b\n", events("user_id")),
+        ("order_id,email\n1,a\n2,a\n3,b\n", events("email")),
+        ("price,seller_name\n1,a\n2,a\n3,b\n", events("seller_name", "price")),
+        ("user,price\na,many\nb,3\n", events("user")),
+        ("user\na\nb\na\n", events("user")),
+        ("user,count\na,3\nb,4\n", counts("user", "count")),
+        ("num_rows,author\n3,a\n4,b\n", counts("author", "num_rows")),
+        ("user,count\na,3\na,x\n", counts("user", "count")),
+        ("user,country,count\na,x,3\nb,y,4\n", counts("user", "count")),
+        ("who knows,how often\na,3\nb,4\n", counts("who knows", "how often")),
+        ("count\n3\n4\n", counts(None, "count")),
+        ("user_id,n\n1,9\n2,3\n5,3\n", counts("user_id", "n")),
+        ("size,users\n1,9\n2,3\n", histogram("size", "users")),
+        ("contributions,users\n1,9\n2,3\n", histogram("contributions", "users")),
+        ("users,contributions\n9,1\n3,2\n", histogram("contributions", "users")),
+        ("rows_per_user,num_users\n1,9\n2,3\n", histogram("rows_per_user", "num_users")),
+        ("users,tasks\n1,9\n2,3\n", histogram("users", "tasks")),
+        ("k,f\n1,9\n2,3\n5,3\n", histogram("k", "f")),
     ],
-)
+)  # fmt: skip
 def test_roles_are_recognised(text, roles):
     table = table_of(text)
     assert guess_roles(table) == roles
@@ -394,14 +376,11 @@ def test_histograms_are_reduced_and_repeated_sizes_added_up():
     data = dataset_of("size,users\n4,1\n1,10\n2,5\n2,1\n0,3\n9,0\n")
     assert data.histogram == ContributionHistogram(sizes=[1, 2, 4], users=[10, 6, 1])
     assert data.privacy_unit == ()
-    assert [next(w for w in ("size 0", "nobody", "repeats") if w in note) for note in data.notes] == [
-        "size 0",
-        "nobody",
-        "repeats",
-    ]
-    assert "line 6" in data.notes[0]
-    assert "line 7" in data.notes[1]
-    assert "line 5" in data.notes[2]
+    for note, (what, where) in zip(
+        data.notes, [("size 0", "line 6"), ("nobody", "line 7"), ("repeats", "line 5")], strict=True
+    ):
+        assert what in note
+        assert where in note
     found = sentences("size,users\n1,ten\n-2,5\n3,3\n4,4\n5,5\n")
     assert [s.split(":")[0] for s in found] == ["Line 3, column size", "Line 2, column users"]
     assert "a size above 0" in sentences("size,users\n0,1\n1,0\n")[0]
@@ -432,56 +411,6 @@ def test_large_ids_chosen_as_counts_are_not_quoted():
 # --- what a contribution is, and who a user is ---------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a", "b", ""]),
-            st.sampled_from(["x", "y", ""]),
-            st.sampled_from("st"),
-            st.integers(0, 9),
-        ),
-        min_size=1,
-        max_size=25,
-    ),
-    st.sampled_from(MissingUsers),
-    st.sampled_from(Contribution),
-)
-def test_several_user_columns_and_every_contribution_agree_with_counters(rows, missing, contribution):
-    # Two columns say who; a person with one of them blank is nobody, or all such rows are one.
-    text = "shop,client,task,value\n" + "".join(f"{s},{c},{t},{v}\n" for s, c, t, v in rows)
-    who = [(s, c) if s and c else None for s, c, _, _ in rows]
-    used = [
-        (w, t, v) for w, (_, _, t, v) in zip(who, rows, strict=True) if w or missing is MissingUsers.ONE_USER
-    ]
-    if contribution is Contribution.ROWS:
-        expected = Counter(w for w, _, _ in used)
-    elif contribution is Contribution.DISTINCT_TASKS:
-        expected = Counter(w for w, _ in {(w, t) for w, t, _ in used})
-    else:
-        expected = Counter()
-        for w, _, v in used:
-            expected[w] += v
-        expected = +expected
-    roles = {
-        "kind": TableKind.EVENTS, "user": "shop", "further_user": ("client",), "task": "task", "value": "value",
-        "missing_users": missing, "contribution": contribution,
-    }  # fmt: skip
-    if not expected:
-        with pytest.raises(InvalidInput, match=r"no row names a user|all totals are 0"):
-            dataset_of(text, **roles)
-        return
-    data = dataset_of(text, **roles)
-    assert data.histogram == histogram_of(expected.values())
-    assert data.privacy_unit == ("shop", "client")
-    assert data.contribution is contribution
-    assert (data.values is None) == (contribution is not Contribution.ROWS)
-    sums = Counter()
-    for w, _, v in used:
-        sums[w] += v
-    assert data.totals.totals.tolist() == sorted(sums.values())
-
-
 def test_totals_are_rounded_up_to_whole_units_and_say_so():
     data = dataset_of("user,value\na,0.1\na,0.2\na,2.7\nb,0.5\nc,0\n", contribution=Contribution.TOTAL)
     assert data.histogram == histogram_of([3, 1])  # 3.0000000000000004 is an error of rounding, not a unit
@@ -493,14 +422,10 @@ def test_totals_are_rounded_up_to_whole_units_and_say_so():
 def test_distinct_tasks_say_how_many_rows_repeat():
     data = dataset_of(EVENTS, contribution=Contribution.DISTINCT_TASKS)
     assert any("1 row repeats a user and task" in note for note in data.notes)
-    assert (
-        "no row names a task"
-        in sentences("user,task\na,\nb,\n", task="task", contribution=Contribution.DISTINCT_TASKS)[0]
-    )
-    assert (
-        "no column is chosen for task"
-        in sentences("user,value\na,1\n", task=None, contribution=Contribution.DISTINCT_TASKS)[0].lower()
-    )
+    (unnamed,) = sentences("user,task\na,\nb,\n", task="task", contribution=Contribution.DISTINCT_TASKS)
+    assert "no row names a task" in unnamed
+    (unchosen,) = sentences("user,value\na,1\n", task=None, contribution=Contribution.DISTINCT_TASKS)
+    assert "No column is chosen for task" in unchosen
 
 
 def test_copied_rows_are_counted_and_the_other_user_column_is_named():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gzip
 import os
-import shutil
 import tempfile
 import time
 
@@ -14,7 +13,7 @@ import pytest
 from dpcore import counting, total
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import files, formats, reduce
+from dpcore.counting import formats, reduce
 from dpcore.data import pair_distribution, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
@@ -61,8 +60,25 @@ def local(monkeypatch):
     monkeypatch.setenv(upload_inputs.LOCAL, "1")
 
 
+def panel():
+    """A new session in which a file is to be chosen."""
+    at = open_app("Your data")
+    return fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+
+
 def until_counted(at):
     return finished(at, "your_data.upload_job")
+
+
+def choose(at, **roles):
+    """Say which columns mean what."""
+    for role, column in roles.items():
+        fine(at.selectbox(key=f"your_data.upload_role_{role}").set_value(column).run())
+
+
+def look_at(at, path):
+    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
+    return fine(at.button(key="look_at_path").click().run())
 
 
 def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a_disk(monkeypatch):
@@ -91,10 +107,11 @@ def held(monkeypatch):
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 
-@pytest.mark.parametrize("content", [SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"])
-def test_streamlit_holds_no_file_that_was_read(held, content):
-    upload(open_app("Your data"), content)
-    assert held() == []
+def test_streamlit_holds_no_file_that_was_read(held):
+    at = open_app("Your data")
+    for content in (SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"):
+        upload(at, content)
+        assert held() == [], content[:9]
 
 
 def test_streamlit_holds_no_table_that_was_read(held):
@@ -105,19 +122,9 @@ def test_streamlit_holds_no_table_that_was_read(held):
     assert held() == []
 
 
-def test_several_files_count_as_one_table():
-    at = fine(open_app("Your data"))
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
-    one, two = b"user_id,amount\na,1\nb,2\n", b"amount;user_id\n3;a\n"
-    fine(at.file_uploader[0].set_value([("one.csv", one, "text/csv"), ("two.csv", two, "text/csv")]).run())
-    assert "one.csv and 1 more" in shown_texts(at)
-    assert histogram_of(use(at)) == {1: 1, 2: 1}
-
-
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     at = upload(open_app("Your data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
-    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("client").run())
-    fine(at.selectbox(key="your_data.upload_role_" + "task").set_value("task").run())
+    choose(at, user="client", task="task")
     fine(at.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
     fine(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
     assert "users in columns client and shop" in shown_texts(at)
@@ -126,8 +133,7 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     assert data(at).privacy_unit == ("client", "shop")
     assert "1 row repeats a user and task" in shown_texts(at)
     upload(at, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
-    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("client").run())
-    fine(at.selectbox(key="your_data.upload_role_" + "task").set_value("task").run())
+    choose(at, user="client", task="task")
     fine(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
     assert "tasks in columns task and shop" in shown_texts(at)
     use(at)
@@ -168,24 +174,22 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
 
     at = upload(open_app("Your data"), GZIPPED)
     in_use = data(at)
-    monkeypatch.setattr(counting, "count", slow)
-    fine(at.button(key="use_upload").click().run())
-    assert at.get("progress")
-    go(at, "Mean")  # the app goes on meanwhile
-    go(at, "Your data")
-    at.button(key="your_data.upload_job_stop").click().run()
-    at = until_counted(at)
+    with monkeypatch.context() as patched:
+        patched.setattr(counting, "count", slow)
+        assert use(at).get("progress")
+        go(at, "Mean")  # the app goes on meanwhile
+        go(at, "Your data")
+        at.button(key="your_data.upload_job_stop").click().run()
+        at = until_counted(at)
     assert "Stopped; the data in use stay as they were." in shown_texts(at)
     assert data(at) is in_use
-    monkeypatch.undo()
-    monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
     at = until_counted(use(at))
     assert data(at) is not in_use
 
 
 def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     at = upload(open_app("Your data"), b"user_id,amount\na,1\nb,x\n")
-    fine(at.selectbox(key="your_data.upload_role_" + "value").set_value("amount").run())
+    choose(at, value="amount")
     in_use = data(at)
     at = until_counted(use(at))
     assert "Line 3, column amount: text where a number" in errors(at)
@@ -193,75 +197,59 @@ def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     assert at.button(key="use_upload")
 
 
-def test_paths_are_read_only_where_the_app_is_local(local, tmp_path):
+def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(local, everything_is_large, tmp_path):
     path = tmp_path / "events [1].csv"
     path.write_bytes(SHOP_EVENTS)
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
-    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
-    fine(at.button(key="look_at_path").click().run())
-    use(at)
-    assert "In use: events [1].csv" in unescaped(at.subheader[0].value)
-    assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
-    fine(at.text_input(key="your_data.upload_path").set_value("/nowhere/at all.csv").run())
-    fine(at.button(key="look_at_path").click().run())
-    assert "there is no such file" in errors(at)
-
-
-def look_at(at, path):
-    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
-    fine(at.button(key="look_at_path").click().run())
-    return at
-
-
-def test_a_file_that_vanishes_is_said_and_the_panel_goes_on(local, everything_is_large, tmp_path):
-    path = tmp_path / "events.csv"
-    path.write_bytes(SHOP_EVENTS)
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
-    look_at(at, path)
+    at = look_at(panel(), path)
     path.unlink()
     before = data(at)
     at = until_counted(use(at))
-    assert "File events.csv: the file is no longer there" in errors(at)
+    assert "File events [1].csv: the file is no longer there" in errors(at)
     assert data(at) is before
     assert at.file_uploader
+    assert "there is no such file" in errors(look_at(at, path))
     path.write_bytes(SHOP_EVENTS)
     at = until_counted(use(look_at(at, path)))
     assert not errors(at)
+    assert "In use: events [1].csv" in unescaped(at.subheader[0].value)
     assert data(at).histogram == samples.load("shop-events").histogram
+    assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
 
 
-@pytest.mark.parametrize("stage", ["look", "count a small file", "count a large file", "copy"])
-def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, stage):
-    before = workspaces()
+def fails(*arguments, **options):
+    raise KeyError("s3cr3t")
 
-    def fails(*arguments, **options):
-        raise KeyError("s3cr3t")
 
-    def no_room(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
+def no_room(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
-    at = open_app("Your data")
+
+UNFORESEEN = "An error that nobody foresaw ended this (KeyError, test_your_data_files.py line"
+FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. Free space there"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"open_files": fails}, UNFORESEEN),
+        ({"count": fails}, UNFORESEEN),
+        ({"count": fails, "formats.read_small": lambda *arguments: None}, UNFORESEEN),
+        ({"HELD_BYTES": 0, "shutil": no_room}, FULL),
+    ],
+    ids=["look", "count a small file", "count a large file", "copy"],
+)
+def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, changes, says):
+    before, at = workspaces(), open_app("Your data")
     in_use = data(at)
     with monkeypatch.context() as patched:
-        if stage == "count a large file":
-            patched.setattr(formats, "read_small", lambda *arguments: None)
-        if stage == "copy":
-            patched.setattr(counting, "HELD_BYTES", 0)
-            patched.setattr(shutil, "copyfileobj", no_room)
-        else:
-            patched.setattr(counting, "open_files" if stage == "look" else "count", fails)
-        at = upload(at, SHOP_EVENTS, "shop_events.csv")
-        if stage.startswith("count"):
+        for name, new in changes.items():
+            patched.setattr("shutil.copyfileobj" if name == "shutil" else f"dpcore.counting.{name}", new)
+        upload(at, SHOP_EVENTS, "shop_events.csv")
+        if "count" in changes:
             at = until_counted(use(at))
     said = errors(at)
     assert "s3cr3t" not in shown_texts(at)
-    if stage == "copy":
-        assert "The file shop_events.csv was not read." in said
-        assert "The temporary folder is full. Free space there" in said
-    else:
-        assert "An error that nobody foresaw ended this (KeyError, test_your_data_files.py line" in said
+    assert says in said
     assert data(at) is in_use
     at = until_counted(use(upload(at, SHOP_EVENTS, "shop_events.csv")))
     assert not errors(at)
@@ -278,8 +266,7 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
     before = workspaces()
     monkeypatch.setattr(counting, "open_files", endless)
     monkeypatch.setattr(upload_inputs, "LOOK_SECONDS", 0.05)
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    at = panel()
     fine(at.file_uploader[0].upload("book.xlsx", b"PK").run())
     assert "Reading…" in shown_texts(at)
     assert not at.file_uploader
@@ -292,16 +279,14 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
 
 def test_without_local_there_is_no_path(monkeypatch):
     monkeypatch.delenv(upload_inputs.LOCAL, raising=False)
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    at = panel()
     assert at.file_uploader
     assert "your_data.upload_path" not in [field.key for field in at.text_input]
 
 
 def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
     monkeypatch.setenv(demo.SERVED, "1")
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    at = panel()
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
     assert not [button for button in at.button if button.key == "look_at_path"]
@@ -343,7 +328,6 @@ def test_formulas_are_shown_as_text():
 def test_sizes_are_said_in_round_units():
     assert upload_roles._size(999) == "999 bytes"
     assert upload_roles._size(20_400_000_000) == "20 GB"
-    assert files.SMALL_BYTES == counting.SMALL_BYTES
 
 
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
@@ -367,21 +351,24 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
 def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
     shop = samples.load("shop-events")
     content = pair_distribution.to_text(shop).encode()
-    at = upload(
-        open_app("Your data"), content.replace(b'"counted": "rows"', b'"counted": "people"'), "pairs.json"
-    )
+
+    def choose_distribution(*files):
+        fine(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
+
+    at = panel()
+    choose_distribution(("pairs.json", content.replace(b'"counted": "rows"', b'"counted": "people"')))
     assert "pairs.json was not read" in errors(at)
     assert "Counted: this must be one of rows, distinct tasks" in errors(at)
     assert "use_distribution" not in {button.key for button in at.button}
-    fine(at.file_uploader[0].set_value([(f"{n}.json", content, "application/json") for n in "ab"]).run())
+    choose_distribution(("a.json", content), ("b.json", content))
     assert "is one file, and is brought alone" in errors(at)
-    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    choose_distribution(("pairs.json", content))
     assert "not which lie in which group" in shown_texts(at)
     assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
     assert data(at).name != "pairs.json"
     fine(at.button(key="discard_distribution").click().run())
     assert "use_distribution" not in {button.key for button in at.button}
-    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    choose_distribution(("pairs.json", content))
     fine(at.button(key="use_distribution").click().run())
     used = data(at)
     assert used.is_private
@@ -391,26 +378,27 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert "Only how pairs are distributed is known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)
     go(at, "Your data")
-    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    choose_distribution(("pairs.json", content))
     fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     fine(at.button(key="use_distribution").click().run())
     assert not data(at).is_private
 
 
-@pytest.mark.parametrize("page", ["Regression", "Your data"])
-def test_a_late_message_that_still_names_a_file_changes_nothing(page):
+@pytest.mark.parametrize(
+    ("page", "key", "there", "use_button"),
+    [
+        ("Regression", "regression.source", DataSource.UPLOAD, "regression_use"),
+        ("Your data", "your_data.data_source", "Upload a file", "use_upload"),
+    ],
+    ids=["Regression", "Your data"],
+)
+def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there, use_button):
     """The browser's next message may come before it has taken the old uploader away: the file is gone by then."""
     at = fine(open_app(page))
-    key, there = (
-        ("regression.source", DataSource.UPLOAD)
-        if page == "Regression"
-        else ("your_data.data_source", "Upload a file")
-    )
     fine(at.segmented_control(key=key).set_value(there).run())
     at.file_uploader[0].upload("shop.csv", SHOP_EVENTS)
     message = at._tree.get_widget_states()
     fine(at.run())
-    use = "regression_use" if page == "Regression" else "use_upload"
-    assert at.button(key=use)
+    assert at.button(key=use_button)
     fine(at._run(message))
-    assert at.button(key=use)
+    assert at.button(key=use_button)
