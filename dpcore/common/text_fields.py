@@ -78,10 +78,12 @@ def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
     raise InvalidInput(problems.found)
 
 
-@functools.cache
-def field_types(kind: type[Any]) -> dict[str, Any]:
+def field_types(kind: Any) -> dict[str, Any]:
     """The type of every field of a parameters class, by name. Kept: working them out takes as long as all else here."""
-    return typing.get_type_hints(kind)
+    return _types_of(kind)
+
+
+_types_of = functools.cache(typing.get_type_hints)
 
 
 def good_fields(

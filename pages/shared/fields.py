@@ -322,7 +322,7 @@ def made(
         onto: An object in which these fields are changed; None for a new one.
         names: How sentences name fields; those of ``labels`` by default.
     """
-    hints = field_types(typing.cast(Any, kind))
+    hints = field_types(kind)
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
     empty = [name for name in labels if name in values and values[name] is None]
     problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
