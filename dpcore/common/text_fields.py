@@ -7,6 +7,7 @@ each possibly optional, and whose ``__post_init__`` validates. `to_fields` and `
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import math
 import types
@@ -77,6 +78,14 @@ def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
     raise InvalidInput(problems.found)
 
 
+def field_types(kind: Any) -> dict[str, Any]:
+    """The type of every field of a parameters class, by name. Kept: working them out takes as long as all else here."""
+    return _types_of(kind)
+
+
+_types_of = functools.cache(typing.get_type_hints)
+
+
 def good_fields(
     kind: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
 ) -> tuple[P, tuple[str, ...], list[InputProblem]]:
@@ -127,7 +136,7 @@ def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[Inpu
 def _values(kind: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
     """The fields that can be read, and what is wrong with the others."""
     problems = Problems()
-    hints = typing.get_type_hints(kind)
+    hints = field_types(kind)
     known = {f.name: f for f in fields(kind) if f.init}
     for name in texts:
         if name not in known:

@@ -93,7 +93,11 @@ def figure(x: Mapping[str, object], y: Mapping[str, object], height: int = 420) 
     """An empty figure with these axes."""
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.
-    layout = {"template": TEMPLATE, "height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
+    layout = {"height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
+    # Plotly checks a template anew in every figure that names it, which took half of the time here; that of figures
+    # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
+    if pio.templates.default != TEMPLATE:
+        pio.templates.default = TEMPLATE
     return go.Figure(layout=layout)
 
 

@@ -7,7 +7,6 @@ and the parameters object says in a sentence what is wrong with it.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import typing
@@ -21,6 +20,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.text_fields import field_types
 from pages.shared import drawn, keys, present
 from pages.shared.question import Question
 from pages.shared.text import plain
@@ -301,11 +301,6 @@ def build(
     return found
 
 
-# Reading the annotations of a class takes as long as drawing a field, and a page asks for every field that may stand
-# aside.
-_hints = functools.cache(typing.get_type_hints)
-
-
 def _names(of: Question) -> dict[str, str]:
     """How sentences name the question's fields, those that may stay empty among them."""
     return {name: of.field(name).called for name in of.widgets}
@@ -327,7 +322,7 @@ def made(
         onto: An object in which these fields are changed; None for a new one.
         names: How sentences name fields; those of ``labels`` by default.
     """
-    hints = _hints(typing.cast(Any, kind))
+    hints = field_types(kind)
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
     empty = [name for name in labels if name in values and values[name] is None]
     problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]

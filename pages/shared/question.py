@@ -178,9 +178,9 @@ class Question:
         """
         return "spent" if self.own_data and "spent" in self.also else ""
 
-    @property
+    @functools.cached_property
     def path(self) -> str:
-        """Path of the page's file, absolute."""
+        """Path of the page's file, absolute. Every run of the app names all pages: looked for once."""
         found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
         if found is None or found.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")

@@ -86,19 +86,12 @@ def _helps(answer: Answer) -> list[tuple[str, list[str]]]:
     return list(helps.items())
 
 
-def exported(fig: go.Figure) -> go.Figure:
-    """The figure in colours of its own on white.
-
-    Streamlit replaces Plotly's default template by one whose colours only its front end knows.
-    """
-    fig.update_layout(
-        template=pio.templates.merge_templates("plotly_white", charts.TEMPLATE),
-        width=None,
-        autosize=True,
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-    )
-    return fig
+@functools.cache
+def _on_white() -> dict[str, Any]:
+    """The template of figures in a report, as Plotly reads it. Its script knows no template by name."""
+    merged = pio.templates.merge_templates("plotly_white", charts.TEMPLATE)
+    template: dict[str, Any] = merged.to_plotly_json()
+    return template
 
 
 def _plotly() -> Markup:
@@ -109,7 +102,11 @@ def _plotly() -> Markup:
 def _drawing(figure: FigureData, fig: go.Figure) -> Markup:
     if figure.disclosure is not Disclosure.PUBLIC:
         charts.labelled(fig, figure.disclosure.label)
-    spec = _tamed(json.loads(exported(fig).to_json()))
+    fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
+    spec = _tamed(json.loads(fig.to_json()))
+    spec["layout"]["template"] = (
+        _on_white()
+    )  # Set in the figure, it would be checked in each as long as all the rest.
     text = json.dumps({"id": f"figure-{figure.key}", "name": figure.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

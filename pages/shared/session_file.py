@@ -26,7 +26,7 @@ from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.strict_json import Part, load
-from dpcore.common.text_fields import MAX_TEXT, good_fields, to_text
+from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
 from pages.shared import (
@@ -392,7 +392,7 @@ def _settings(part: Part, aside: Problems) -> dict[str, Any]:
 def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str, Any]:
     """Session key to value of those fields of a question that its parameters object takes."""
     assert of.parameters is not None
-    hints = typing.get_type_hints(of.parameters)
+    hints = field_types(of.parameters)
     values: dict[str, Any] = {}
     for name, part in held.items():
         if name not in of.fields:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore import counting
+from dpcore.counting.recipes import Recipe
 from dpcore.data.column_roles import Roles, TableKind
-from pages.shared import fields
+from pages.shared import cache, fields
 from pages.your_data.question import QUESTION
 
 DEFAULT_TABLE = "events"
@@ -34,7 +35,7 @@ def recipes(roles: Roles | None) -> None:
         asked = roles if roles is not None and roles.kind is TableKind.EVENTS and roles.user else _USUAL
         if asked is _USUAL:
             st.caption("Put the name of your own column in the place of user_id.")
-        shown = counting.recipe(engine, asked, table)
+        shown = _recipe(key, asked, table)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(shown.command, language="bash", wrap_lines=True)
@@ -45,3 +46,9 @@ def recipes(roles: Roles | None) -> None:
         python.code(shown.python, language="python")
         sql.code(shown.sql, language="sql")
         sql.caption("For the histogram. Columns are taken for text, and the value for a number.")
+
+
+@cache.cached(max_entries=4)
+def _recipe(engine: str, roles: Roles, table: str) -> Recipe:
+    """Kept: writing the SQL takes as long as all else that the panel draws, and every run draws it."""
+    return counting.recipe(counting.ENGINES[engine], roles, table)

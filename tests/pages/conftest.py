@@ -12,14 +12,23 @@ from dpcore.private_choice import comparison
 from dpcore.training import experiment
 from pages.shared import take_away
 
-ALL_COPIES = comparison.copy_curves
+ALL_COPIES, COPIES_OF_ONE = comparison.copy_curves, comparison.copy_cost
+FEW = 3
+
+
+def few_of_one(
+    parameters: Any, truth: Any, epsilon_choice: float | None = None, runs: int = FEW
+) -> comparison.CopyCost:
+    """As `comparison.copy_cost`."""
+    return COPIES_OF_ONE(parameters, truth, epsilon_choice, runs)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def few_copies() -> Iterator[None]:
     """Choose privately simulates copies beside the page: a few are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "copy_curves", functools.partial(ALL_COPIES, runs=3))
+        patch.setattr(comparison, "copy_curves", functools.partial(ALL_COPIES, runs=FEW))
+        patch.setattr(comparison, "copy_cost", few_of_one)
         yield
 
 
@@ -51,6 +60,7 @@ def few_runs() -> Iterator[None]:
 def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many copies as on the page, for a test that reads them."""
     monkeypatch.setattr(comparison, "copy_curves", ALL_COPIES)
+    monkeypatch.setattr(comparison, "copy_cost", COPIES_OF_ONE)
 
 
 @pytest.fixture

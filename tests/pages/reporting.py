@@ -15,10 +15,10 @@ from html.parser import HTMLParser
 from pages.shared import jobs, key_number, keys
 from tests.pages.driving import (
     ROOT,
-    begin,
     data,
     fine,
     metrics_of,
+    new_app,
     on_file,
 )
 
@@ -151,10 +151,12 @@ def settled(at):
 
 
 def opened(case):
-    at = settled(begin(case.title, link="1", epsilon="1", **case.link))
+    at = new_app(case.title)
     if case.tab is not None:
         at.session_state[case.tab[0]] = case.tab[1]
-        at = settled(at)
+    for name, text in {"link": "1", "epsilon": "1", **case.link}.items():
+        at.query_params[name] = text
+    at = settled(fine(at.run()))
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     return at
 

@@ -427,8 +427,8 @@ def test_degenerate_data_are_answered_on_every_tab(at):
         tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))
         at.session_state[keys.LOADED] = replace(at.session_state[keys.LOADED], dataset=tiny)
         for tab in TABS:
-            on_tab(at, tab)
-            assert not errors(at)
+            at.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
+            assert not errors(fine(at.run()))
         assert_answer(on_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
 
 

@@ -243,7 +243,6 @@ def test_caches_are_made_in_one_room() -> None:
     assert found == {
         "pages/shared/report_html.py",
         "pages/shared/cache.py",
-        "pages/shared/fields.py",
         "pages/shared/question.py",
         "pages/shared/shell/__init__.py",
         "pages/gap_examples/figures.py",

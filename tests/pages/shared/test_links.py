@@ -45,12 +45,14 @@ from dpcore.training.mechanism import Average
 from pages.shared import catalogue, keys, links, ranges, session
 from tests.pages.driving import (
     address_of,
+    begin,
     chart,
     data,
     errors,
     fine,
     go,
     link_of,
+    look_at,
     metrics_of,
     on_file,
     open_app,
@@ -464,7 +466,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     given_fields, sentence = HOSTILE[name]
-    at = open_app("Mean", **{"link": "1", "data": "requests-commits", "epsilon": "3", **given_fields})
+    at = begin("Mean", **{"link": "1", "data": "requests-commits", "epsilon": "3", **given_fields})
     assert "The link could not be followed in full" in errors(at)
     assert sentence.lower() in errors(at).lower()
     assert len(errors(at)) < 3_000
@@ -472,6 +474,7 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert metrics_of(at)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
+    assert errors(fine(at.run()))
     # Dismissed once, it stays away.
     fine(at.button(key="dismiss_link_problems").click().run())
     assert not errors(at)
@@ -508,7 +511,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
         "upper": "5",
         "own_cap": "9",
     }
-    at = open_app("Mean", **(link | changed))
+    at = begin("Mean", **(link | changed))
     assert sentence.lower() in errors(at).lower()
     assert bool(errors(at)) is bool(sentence)
     assert data(at) == samples.load("requests-commits")
@@ -604,6 +607,7 @@ CRAFTED = (
 def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
     tried = 0
     for spec in WITH_PARAMETERS:
+        firsts = {name: spec.first(name) for name in spec.widgets}
         for name in spec.widgets:
             for text in CRAFTED:
                 tried += 1
@@ -611,7 +615,7 @@ def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
                 _, values, problems = links.read(fields, spec)
                 where = (spec.title, name, text[:20])
                 # What stands in the session afterwards makes an object that is valid.
-                made = {n: values.get(k, spec.first(n)) for n, k in spec.widgets.items()}
+                made = {n: values.get(k, firsts[n]) for n, k in spec.widgets.items()}
                 if not problems:
                     assert links.to_fields(spec.parameters(**made)), where
                 elif name != "epsilon":
@@ -659,8 +663,8 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     fine(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
     assert data(at).histogram == generators.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
-        go(at, title)
-        other = reopened(link_of(at), title)
+        look_at(at, title)
+        other = begin(title, **query(link_of(at)))
         assert other.title[0].value == at.title[0].value
         assert not errors(other)
         assert data(other) == data(at)
@@ -742,7 +746,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
     ]  # fmt: skip
     for title in [spec.title for spec in catalogue.PAGES]:
-        assert_link_tells_nothing(link_of(go(at, title)), title, computed)
+        assert_link_tells_nothing(link_of(look_at(at, title)), title, computed)
 
 
 def assert_link_tells_nothing(link, title, computed):

@@ -7,7 +7,7 @@ import string
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
@@ -99,6 +99,7 @@ def test_axis_ranges_do_not_depend_on_epsilon(name):
         assert figure.layout.yaxis.range == after[key].layout.yaxis.range, key
 
 
+@settings(max_examples=25)
 @given(epsilon=st.floats(1e-3, 1e2))
 def test_the_axis_of_the_shift_does_not_depend_on_epsilon(epsilon):
     assert shift_of(epsilon).layout.yaxis.range == shift_of(1.0).layout.yaxis.range
