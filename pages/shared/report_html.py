@@ -104,9 +104,8 @@ def _drawing(figure: FigureData, fig: go.Figure) -> Markup:
         charts.labelled(fig, figure.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
     spec = _tamed(json.loads(fig.to_json()))
-    spec["layout"]["template"] = (
-        _on_white()
-    )  # Set in the figure, it would be checked in each as long as all the rest.
+    # Set in the figure, it would be checked in each, which takes as long as all the rest.
+    spec["layout"]["template"] = _on_white()
     text = json.dumps({"id": f"figure-{figure.key}", "name": figure.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
