@@ -73,7 +73,7 @@ def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) 
     if not tour.as_declared(step):
         return f"{place} Other data are in use than those of this step.  \n{mine}"
     asked = f"{place} **{step.question}**"
-    return f"{asked}  \n{found}" if found else f"{asked}  \n{step.move}.  \n{HINT} {mine}"
+    return f"{asked}  \n{found}" if found else f"{asked}  \n{step.move}. {HINT}  \n{mine}"
 
 
 def _name(data: Dataset) -> str:

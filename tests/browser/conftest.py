@@ -38,6 +38,9 @@ FLAGS = [
 # where it is mounted.
 HARMLESS = re.compile(r"status of 404 .* http://[^/]+/[^/]+/_stcore/(health|host-config)$")
 
+Opened = Callable[..., Page]
+"""Opens a file; what else is named goes to the browser's context."""
+
 VIEWPORT = {"width": 1280, "height": 900}
 
 # Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
@@ -113,6 +116,32 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=helpers.find_browser(), args=browser_flags())
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def open_offline(browser: Browser) -> Iterator[Opened]:
+    """Opens a file from disk without a network; at the end nothing may have been asked for, said or asked back."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_it(file: Path, **how: object) -> Page:
+        context = browser.new_context(**how)  # type: ignore[arg-type]
+        contexts.append(context)
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+        page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
+        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on(
+            "request", lambda r: None if r.url.startswith("file:") else problems.append(f"request: {r.url}")
+        )
+        page.goto(file.as_uri())
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert not problems, "\n".join(problems)
 
 
 def _server_output(url: str) -> str:

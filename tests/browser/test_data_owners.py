@@ -37,6 +37,6 @@ def test_from_the_map_to_a_program_that_runs_and_a_training(page: Page, app_url:
 
     press(page.get_by_role("tab", name="Accuracy"))
     press(page.get_by_role("button", name="Train", exact=True))
-    expect(page.get_by_text("Joint privacy against full privacy")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Joint privacy against full privacy")).to_be_visible()
     settle(page)
     expect(page.locator(".st-key-owners_accuracy .js-plotly-plot")).to_be_visible()

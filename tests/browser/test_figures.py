@@ -14,7 +14,7 @@ from pages.shared import charts
 from pages.shared.figure.ahead import ADDRESS as AHEAD
 from pages.shared.figure.serving import FIGURE, PLOTLY
 from tests.browser.browser import settle
-from tests.browser.test_journeys import NARROW, press
+from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
 
 SHOP = "mean?link=1&data=shop-events&epsilon=1"
 
@@ -91,11 +91,8 @@ CALLED_BY_HAND = """async ([script, plotly]) => {
 }"""
 
 
-def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/{SHOP}")
-    settle(page)
-    plot = figure(page)
-    plot.evaluate("e => { e.dataset.seen = 'yes' }")
+def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
+    """While a slider moves, and where the sidebar folds; the figure carries the mark ``seen``."""
     plot.scroll_into_view_if_needed()
     whole = place(page, plot)
     area = plot.locator(".nsewdrag").first.bounding_box()
@@ -115,7 +112,7 @@ def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_ur
     for axis in ("x", "y"):
         low, high = before[axis]
         assert whole[axis][0] < low < high < whole[axis][1]
-    for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         step(page, plot, key)
         assert place(page, plot) == before
     # The curves of the next range are drawn over the pale ones of the last movement, which no legend names.
@@ -130,9 +127,30 @@ def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_ur
     assert (wider["x"], wider["y"], wider["same"]) == (before["x"], before["y"], True)
 
 
-def test_curves_come_ahead_and_a_slider_moved_fast_ends_with_its_last_answer(
-    page: Page, app_url: str
-) -> None:
+def number_and_figure_agree(page: Page) -> None:
+    number = page.locator(".st-key-mean_card").get_by_role("heading").inner_text()
+    cap = re.search(r"[\d,]+", number)
+    assert cap is not None
+    around = page.locator(".st-key-mean_error").get_by_role("figure")
+    expect(around).to_have_accessible_name(re.compile(rf"smallest at {cap[0]} rows? per user"))
+
+
+def curves_come_ahead(page: Page, plot: Locator, ahead: list[str | bytes]) -> None:
+    """And a slider moved fast ends with its last answer."""
+    slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
+    step(page, plot, "ArrowLeft")
+    assert len(ahead) == 1
+    assert str(ahead[0]).startswith('mean_error\n{"figure":')
+    number_and_figure_agree(page)
+    for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 2 + ["ArrowLeft"] * 5:
+        slider.press(key)
+        page.wait_for_timeout(60)
+    settle(page)
+    number_and_figure_agree(page)
+
+
+def heard_ahead(page: Page) -> list[str | bytes]:
+    """What comes by the socket that brings figures before the page, from now on."""
     ahead: list[str | bytes] = []
 
     def listen(socket: WebSocket) -> None:
@@ -140,35 +158,7 @@ def test_curves_come_ahead_and_a_slider_moved_fast_ends_with_its_last_answer(
             socket.on("framereceived", lambda payload: ahead.append(payload))
 
     page.on("websocket", listen)
-    page.goto(f"{app_url}/{SHOP}")
-    settle(page)
-    plot = figure(page)
-    around = page.locator(".st-key-mean_error").get_by_role("figure")
-    slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
-
-    def agree() -> None:
-        number = page.locator(".st-key-mean_card").get_by_role("heading").inner_text()
-        cap = re.search(r"[\d,]+", number)
-        assert cap is not None
-        expect(around).to_have_accessible_name(re.compile(rf"smallest at {cap[0]} rows? per user"))
-
-    step(page, plot, "ArrowLeft")
-    assert len(ahead) == 1
-    assert str(ahead[0]).startswith('mean_error\n{"figure":')
-    agree()
-    for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 2 + ["ArrowLeft"] * 5:
-        slider.press(key)
-        page.wait_for_timeout(60)
-    settle(page)
-    agree()
-    # Where no socket gets through, Streamlit brings the curves.
-    page.route_web_socket(f"**{AHEAD}", lambda socket: socket.close())
-    page.reload()
-    settle(page)
-    heard = len(ahead)
-    step(page, figure(page), "ArrowRight")
-    assert len(ahead) == heard
-    agree()
+    return ahead
 
 
 def download(page: Page, button: Locator) -> Path:
@@ -193,13 +183,10 @@ def strokes(pdf: bytes, colour: str) -> int:
     return sum(all(abs(float(a) - b) < 1e-3 for a, b in zip(one, wanted, strict=True)) for one in found)
 
 
-def test_dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
-    page: Page, app_url: str
+def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
+    page: Page, plot: Locator
 ) -> None:
-    page.goto(f"{app_url}/{SHOP}")
-    settle(page)
-    plot = figure(page)
-    plot.evaluate("e => { e.dataset.seen = 'yes' }")
+    """The figure carries the mark ``seen``; the page is light and wide again afterwards."""
 
     def grounds() -> list[str]:
         page.wait_for_timeout(300)
@@ -246,37 +233,33 @@ def test_dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narro
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert grounds()[0] == "#10191D"
+    page.emulate_media(media="null", color_scheme="light")
+    page.set_viewport_size(WIDE)
+    assert grounds() == ["#FFFFFF", "#16242B", "yes"]
 
 
-def test_a_script_that_does_not_arrive_leaves_a_sentence_and_the_next_change_tries_again(
-    page: Page, app_url: str, expected_problems: list[str]
-) -> None:
-    expected_problems.append("Failed to load resource")
-    page.route("**/assets/plotly-*", lambda route: route.abort())
+def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
+    """One load of the app: each step goes on where the one before it left the figure."""
+    ahead = heard_ahead(page)
     page.goto(f"{app_url}/{SHOP}")
-    alert = page.locator(".st-key-mean_error").get_by_role("alert")
-    expect(alert).to_contain_text("The figure cannot be drawn: a script did not arrive.")
-    expect(alert).to_contain_text("What it would show: ")
-    settle(page)
-    page.unroute("**/assets/plotly-*")
-    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowLeft")
-    figure(page)
-    expect(alert).to_have_count(0)
-
-
-def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves_and_not_before(
-    page: Page, app_url: str
-) -> None:
-    page.goto(f"{app_url}/{SHOP}")
+    # It has its room before it arrives.
     room = page.locator(".st-key-figure_mean_error")
     room.wait_for(state="attached")
     early = room.evaluate("e => e.getBoundingClientRect().height")
     settle(page)
-    assert figure(page).evaluate("e => e._fullLayout.height") == early
+    plot = figure(page)
+    assert plot.evaluate("e => e._fullLayout.height") == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
     found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its last call ends; pale curves come with what a person changed, not with a refinement.
     assert found == {"stands": 1, "refined": 0, "changed": 1, "left": 0}
+
+    plot.evaluate("e => { e.dataset.seen = 'yes' }")
+    dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(page, plot)
+    curves_come_ahead(page, plot, ahead)
+    zoom_place_and_element_are_kept(page, plot)
+
+    # It is given up when it leaves, and not before.
     page.evaluate(
         """() => {
             window.purged = [];
@@ -284,8 +267,35 @@ def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves_
             Plotly.purge = e => { purged.push(Boolean(e.data)); return purge(e); };
         }"""
     )
-    press(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data"))
+    go_to(page, "Your data", folded=True)
     assert page.evaluate("purged").count(True) >= 1
     # Another figure comes where the last one stood; the script is not asked for again.
     figure(page, "distribution_counts")
     assert page.evaluate("document.querySelectorAll('script[src*=\"/assets/plotly\"]').length") == 1
+
+
+def test_a_script_that_does_not_arrive_leaves_a_sentence_and_figures_come_without_the_socket(
+    page: Page, app_url: str, expected_problems: list[str]
+) -> None:
+    expected_problems.append("Failed to load resource")
+    page.route("**/assets/plotly-*", lambda route: route.abort())
+    # Nothing takes this back while the window stands: this test is the last of those that listen to the socket.
+    page.route_web_socket(f"**{AHEAD}", lambda socket: socket.close())
+    ahead = heard_ahead(page)
+    # Of few and short sizes the axis is short: there Plotly has written errors to the console.
+    page.goto(f"{app_url}/{short_axes(1, 2)}")
+    alert = page.locator(".st-key-mean_error").get_by_role("alert")
+    expect(alert).to_contain_text("The figure cannot be drawn: a script did not arrive.")
+    expect(alert).to_contain_text("What it would show: ")
+    settle(page)
+    # The next change tries again.
+    page.unroute("**/assets/plotly-*")
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowLeft")
+    plot = figure(page)
+    expect(alert).to_have_count(0)
+    settle(page)
+    short_axes_are_drawn(page, 1, 2)
+    # Where no socket gets through, Streamlit brings the curves.
+    step(page, plot, "ArrowRight")
+    assert not ahead
+    number_and_figure_agree(page)

@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle, stop_button
+from tests.browser.test_journeys import choose_file, press
 
 ONE = b"user_id,amount\nanna,1\nbert,2\nanna,3\n"
 TWO = b"amount,user_id\n4,anna\n5,carl\n"
 OTHER = b"kunde,amount\nanna,1\n"
 
 
-def open_panel(page: Page, url: str) -> None:
-    page.goto(f"{url}/your-data")
-    settle(page)
+def open_panel(page: Page) -> None:
+    """On Your data: where a file is chosen."""
     page.get_by_test_id("stMain").get_by_text("Upload a file", exact=True).click()
     settle(page)
 
@@ -31,10 +31,28 @@ def choose(page: Page, **files: bytes) -> None:
     settle(page)
 
 
-def test_files_of_different_columns_get_a_sentence_and_those_of_the_same_count_as_one_table(
-    page: Page, app_url: str
-) -> None:
-    open_panel(page, app_url)
+def hostile_files_give_sentences_and_a_good_one_then_works(page: Page) -> None:
+    error = page.get_by_test_id("stAlert")
+    choose_file(page, "<b>x</b> *y*.csv", b"\x89PNG\r\n\x1a\n" + bytes(60))
+    expect(error).to_contain_text("<b>x</b> *y*.csv was not read")
+    expect(error).to_contain_text("This is a PNG picture, not a table in text form")
+    expect(error).to_contain_text("The data in use stay as they were")
+    choose_file(page, "www.example.org me@example.org.csv", b"")
+    expect(error).to_contain_text("The file is empty")
+    expect(error.locator("a")).to_have_count(0)
+    choose_file(page, "counts.csv", b"user,count\na,3\nb,many\nc,-1\n")
+    expect(error).to_have_count(0)
+    press(page.get_by_role("button", name="Use these data"))
+    expect(error).to_contain_text("Line 3, column count: text where a number must stand")
+    expect(error).to_contain_text("Line 4, column count: a negative number")
+    expect(page.get_by_text("In use until then: Online Retail: invoice lines per customer")).to_be_visible()
+    choose_file(page, "good.csv", "user;amount\nä;1,5\nb;2\nä;3\n".encode("utf-16"))
+    press(page.get_by_role("button", name="Use these data"))
+    expect(page.get_by_text("In use: good.csv")).to_be_visible()
+    expect(page.locator(".st-key-shell_data")).to_contain_text("2 users, 3 rows")
+
+
+def files_of_different_columns_get_a_sentence_and_those_of_the_same_count_as_one_table(page: Page) -> None:
     before = page.get_by_role("heading", name="In use:").inner_text()
     choose(page, one=ONE, other=OTHER)
     alert = page.get_by_test_id("stAlert").filter(has_text="The files were not read")
@@ -54,7 +72,7 @@ def test_files_of_different_columns_get_a_sentence_and_those_of_the_same_count_a
     expect(main).to_contain_text("5 rows")
 
 
-def test_a_large_file_by_path_shows_progress_and_stops(page: Page, app_url: str, tmp_path: Path) -> None:
+def a_large_file_by_path_shows_progress_and_stops(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "large.parquet"
     rng = np.random.default_rng(3)
     schema = pa.schema([("user_id", pa.int64()), ("amount", pa.float64())])
@@ -63,7 +81,6 @@ def test_a_large_file_by_path_shows_progress_and_stops(page: Page, app_url: str,
         for _ in range(24):
             users = rng.integers(0, 2**40, 1_000_000)  # nearly all different: the costliest to group
             writer.write_table(pa.table({"user_id": users, "amount": users / 2.0**40}))
-    open_panel(page, app_url)
     field = page.get_by_role("textbox", name="Or the path of a file")
     field.fill(str(path))
     field.press("Enter")
@@ -74,9 +91,9 @@ def test_a_large_file_by_path_shows_progress_and_stops(page: Page, app_url: str,
     before = page.get_by_text("In use until then:").inner_text()
     page.get_by_role("button", name="Use these data").click()
     bar = page.get_by_test_id("stProgress")
-    expect(bar).to_be_visible(timeout=30_000)
+    expect(bar).to_be_visible()
     seen: set[str] = set()
-    for _ in range(60):
+    for _ in range(600):
         if not bar.count():
             break
         seen.add(bar.inner_text())
@@ -85,8 +102,17 @@ def test_a_large_file_by_path_shows_progress_and_stops(page: Page, app_url: str,
         page.wait_for_timeout(100)
     assert any(text != "Counting: 0%" for text in seen), seen  # a real fraction
     stop_button(page).click()
-    expect(page.get_by_text("Stopped; the data in use stay as they were.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Stopped; the data in use stay as they were.")).to_be_visible()
     settle(page)
     assert page.get_by_text("In use until then:").inner_text() == before
     expect(page.get_by_role("button", name="Use these data")).to_be_enabled()  # the file still waits
     assert path.exists()
+
+
+def test_files_are_refused_counted_put_together_and_stopped(page: Page, app_url: str, tmp_path: Path) -> None:
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    open_panel(page)
+    a_large_file_by_path_shows_progress_and_stops(page, tmp_path)
+    hostile_files_give_sentences_and_a_good_one_then_works(page)
+    files_of_different_columns_get_a_sentence_and_those_of_the_same_count_as_one_table(page)

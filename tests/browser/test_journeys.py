@@ -6,7 +6,6 @@ import contextlib
 import csv
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,9 +17,8 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import generators, samples
 from dpcore.mean.user_effects import clamp
-from pages.shared import catalogue
 from pages.shared.ranges import DEFAULT_EPSILON, EPSILON_STEPS
-from tests.browser.browser import RunningApp, settle, stop_button
+from tests.browser.browser import settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
@@ -28,9 +26,16 @@ WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
 
 
-def go_to(page: Page, title: str, whole: bool = True) -> None:
-    """To another page by the sidebar; the runs that Training begins by itself are made `whole` or to a first figure."""
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
+def go_to(page: Page, title: str, whole: bool = True, folded: bool = False) -> None:
+    """To another page by the sidebar, which may be `folded`.
+
+    The runs that Training begins by itself are made `whole` or to a first figure.
+    """
+    link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, include_hidden=folded)
+    if folded:
+        link.evaluate("e => e.click()")
+    else:
+        link.click()
     heading = "How much may one user contribute?" if title == "Start" else title
     expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
     if title == "Training" and not whole:
@@ -107,6 +112,20 @@ def copied_link(page: Page) -> str:
     link = page.get_by_test_id("stCode").locator("code").inner_text()
     page.keyboard.press("Escape")
     return link
+
+
+def short_axes(light: int, heavy: int) -> str:
+    """A link to Mean where users have one of two sizes: on the ranges 1 to 2 and 5 to 10, Plotly has written errors."""
+    groups = f"data=two-groups&data.light_users=3&data.light_rows={light}&data.heavy_users=3&data.heavy_rows={heavy}"
+    return f"mean?link=1&{groups}&epsilon=1"
+
+
+def short_axes_are_drawn(page: Page, light: int, heavy: int) -> None:
+    """Without errors on the console, which the fixture `page` refuses."""
+    # Decades; a little room is left at both ends.
+    assert plot(page)["x"] == pytest.approx([math.log10(light), math.log10(heavy)], abs=0.05)
+    press(page.get_by_role("tab", name="Weight of a row"))
+    page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
 
 
 def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, new_window: Page) -> None:
@@ -209,56 +228,6 @@ def test_a_link_to_generated_data_opens_the_same_answer(page: Page, app_url: str
     expect(new_window.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_a_deep_link_as_the_first_request_keeps_the_shell(
-    # The server before the page: it must outlive it, else the page's last questions to it are refused.
-    start_app: Callable[[], RunningApp],
-    page: Page,
-    expected_problems: list[str],
-) -> None:
-    app = start_app()
-    expected_problems.append("The page that you have requested does not seem to exist")
-    page.goto(f"{app.url}/mean?link=1&data=requests-commits&epsilon=3")
-    settle(page)
-    # A server that was not warmed (`make app` does) says at the very first that it does not know the page.
-    notice = page.get_by_role("dialog").filter(has_text="Page not found")
-    if notice.count():
-        page.keyboard.press("Escape")
-        expect(notice).to_have_count(0)
-    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
-    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
-    assert page.get_by_test_id("stSidebarNav").get_by_role("link").count() == len(catalogue.PAGES)
-    assert epsilon(page) == 3.0
-    move_epsilon(page, 1)
-    assert epsilon(page) == 5.0
-    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
-    problem = mean.MeanProblem(samples.load("requests-commits").histogram, 5.0, 1.0, 0.25)
-    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
-
-
-def test_hostile_files_give_sentences_and_a_good_one_then_works(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/your-data")
-    settle(page)
-    press(page.get_by_text("Upload a file"))
-    error = page.get_by_test_id("stAlert")
-    choose_file(page, "<b>x</b> *y*.csv", b"\x89PNG\r\n\x1a\n" + bytes(60))
-    expect(error).to_contain_text("<b>x</b> *y*.csv was not read")
-    expect(error).to_contain_text("This is a PNG picture, not a table in text form")
-    expect(error).to_contain_text("The data in use stay as they were")
-    choose_file(page, "www.example.org me@example.org.csv", b"")
-    expect(error).to_contain_text("The file is empty")
-    expect(error.locator("a")).to_have_count(0)
-    choose_file(page, "counts.csv", b"user,count\na,3\nb,many\nc,-1\n")
-    expect(error).to_have_count(0)
-    press(page.get_by_role("button", name="Use these data"))
-    expect(error).to_contain_text("Line 3, column count: text where a number must stand")
-    expect(error).to_contain_text("Line 4, column count: a negative number")
-    expect(page.get_by_text("In use until then: Online Retail: invoice lines per customer")).to_be_visible()
-    choose_file(page, "good.csv", "user;amount\nä;1,5\nb;2\nä;3\n".encode("utf-16"))
-    press(page.get_by_role("button", name="Use these data"))
-    expect(page.get_by_text("In use: good.csv")).to_be_visible()
-    expect(page.locator(".st-key-shell_data")).to_contain_text("2 users, 3 rows")
-
-
 def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/mean?link=1&data=http://example.org/x&epsilon=3")
     settle(page)
@@ -268,9 +237,7 @@ def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_
     assert epsilon(page) == 3.0
 
 
-def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mean")
-    settle(page)
+def everything_is_reached_by_the_keyboard(page: Page) -> None:
     press(page.get_by_role("tab", name="Downloads"))
     page.evaluate("() => { document.activeElement.blur(); window.getSelection().removeAllRanges(); }")
     page.mouse.click(2, 2)
@@ -300,11 +267,27 @@ def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_
     expect(page.get_by_text("quasi-convex").first).to_be_visible()
 
 
-def test_what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(
-    page: Page, app_url: str
-) -> None:
-    page.goto(f"{app_url}/mean")
-    settle(page)
+def the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page: Page) -> None:
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").focus()
+    wanted = [
+        ".st-key-epsilon", ".st-key-mean-lower", ".st-key-mean-upper", ".st-key-mean_more",
+        ".st-key-mean_error", ".st-key-mean_card",
+    ]  # fmt: skip
+    met: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        at = page.evaluate(
+            "(wanted) => wanted.find(name => document.activeElement.closest(name)) ?? ''", wanted
+        )
+        if at and at not in met:
+            met.append(at)
+        if met == wanted:
+            break
+    assert met == wanted
+
+
+def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page: Page) -> None:
+    """At the end ε is 0.5."""
     before = best_cap(page)
     for field, filled in (
         (page.get_by_role("spinbutton", name="ε, exactly"), f"{DEFAULT_EPSILON:g}"),
@@ -357,39 +340,29 @@ def test_what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(
     expect(page.locator(".st-key-mean_card")).to_be_visible()
 
 
-def test_a_reload_after_an_upload_says_what_is_gone(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/your-data")
+def test_mean_is_copied_from_used_by_the_keyboard_cleared_typed_in_moved_and_reloaded(
+    page: Page, app_url: str
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{app_url}/mean")
     settle(page)
-    press(page.get_by_text("Upload a file"))
-    choose_file(page, "mine.csv", b"user_id\na\na\nb\n")
-    press(page.get_by_role("button", name="Use these data"))
-    expect(page.locator(".st-key-shell_data")).to_contain_text(
-        "Here until this page is closed or loaded anew"
-    )
-    go_to(page, "Mean")
-    assert "upload=1" in page.url
-    assert "mine" not in page.url
-    page.go_back()
-    settle(page)
-    page.go_forward()
-    settle(page)
-    expect(page.locator(".st-key-shell_data")).to_contain_text("mine.csv")
-    page.goto(page.url)
-    settle(page)
-    expect(page.locator(".st-key-link_problems")).to_contain_text(
-        "Uploaded data were in use, and they are gone"
-    )
-    expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
-    assert "upload" not in page.url
+    shown = page.locator(".st-key-mean_card .value").inner_text()
+    page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == shown.split()[0].replace(",", "")
 
+    the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page)
+    everything_is_reached_by_the_keyboard(page)
+    what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page)
 
-@pytest.mark.parametrize(("light", "heavy"), [(1, 2), (5, 10)])
-def test_short_axes_are_drawn(page: Page, app_url: str, light: int, heavy: int) -> None:
-    # On these ranges Plotly has written errors to the console.
-    groups = f"data=two-groups&data.light_users=3&data.light_rows={light}&data.heavy_users=3&data.heavy_rows={heavy}"
-    page.goto(f"{app_url}/mean?link=1&{groups}&epsilon=1")
+    # The address follows the slider without filling the history, and a reload comes back to it.
+    entries = page.evaluate("history.length")
+    for _ in range(3):
+        epsilon_slider(page).press("ArrowRight")
+        settle(page)
+    moved = f"{EPSILON_STEPS[EPSILON_STEPS.index(0.5) + 3]:g}"
+    assert parse_qs(urlsplit(page.url).query)["epsilon"] == [moved]
+    assert page.evaluate("history.length") == entries
+    page.reload()
     settle(page)
-    # Decades; a little room is left at both ends.
-    assert plot(page)["x"] == pytest.approx([math.log10(light), math.log10(heavy)], abs=0.05)
-    press(page.get_by_role("tab", name="Weight of a row"))
-    page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
+    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == moved
+    expect(page.locator(".st-key-link_problems")).to_have_count(0)

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
 from tests.browser.browser import settle, stop_button
 
-LINK = "/many-tasks?link=1&epsilon=1&num_users=2000&num_tasks=30&tasks_per_user=5&experiment_repeats=50"
+LINK = "/many-tasks?link=1&epsilon=1&num_users=2000&num_tasks=30&tasks_per_user=5&experiment_repeats=100"
 # Minutes of work: it cannot end by itself before it is stopped.
-LINK += "&experiment_users=50000"
+LINK += "&experiment_users=10000"
 
 
 def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_url: str) -> None:

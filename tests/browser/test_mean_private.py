@@ -1,10 +1,13 @@
-"""Mean with private counts in a real browser: the switch, and a simulation that is stopped."""
+"""Mean with private counts in a real browser: the switch, its first screen, and a simulation that is stopped."""
 
 from __future__ import annotations
+
+import math
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle, stop_button
+from tests.browser.test_first_screen import SCREEN, look_at_first_screen
 
 
 def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: str) -> None:
@@ -14,6 +17,10 @@ def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: st
     page.get_by_text("Private too", exact=True).click()
     page.keyboard.press("Escape")
     expect(page.get_by_text("Against the usual split")).to_be_visible()
+    settle(page)
+    # What is chosen first is short; with other settings there may be more to say.
+    look_at_first_screen(page, math.inf, "Mean, counts private")
+    page.set_viewport_size(SCREEN)
     settle(page)
     page.get_by_role("tab", name="Simulation").click()
     runs = page.get_by_role("spinbutton", name="Runs at each point")

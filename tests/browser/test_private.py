@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_journeys import NARROW
+from tests.browser.test_looks import drawn
+
+SCREEN = {"width": 1280, "height": 800}
 
 
-def test_a_number_then_a_copy_then_back(page: Page, app_url: str) -> None:
-    page.set_viewport_size({"width": 1280, "height": 800})
+def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None:
+    """At the end two numbers were drawn, and the window is narrow."""
+    tops = page.evaluate(
+        """() => [...document.querySelectorAll(
+            '.st-key-private_choice_inputs [data-testid="stNumberInputContainer"]')]
+            .map(e => e.getBoundingClientRect().top)"""
+    )
+    assert len(tops) == 2
+    assert max(tops) - min(tops) < 1
+    page.set_viewport_size(NARROW)
+    button = page.get_by_role("button", name="Choose one number privately")
+    button.scroll_into_view_if_needed()
+    drawn(page)
+    before = button.bounding_box()
+    for draws in (1, 2):
+        button.click()
+        expect(page.locator(".st-key-private_chosen").get_by_text("exponential mechanism")).to_have_count(
+            draws
+        )
+        settle(page)
+        after, result = button.bounding_box(), page.locator(".st-key-private_chosen").bounding_box()
+        assert before is not None
+        assert after is not None
+        assert result is not None
+        assert after["y"] == pytest.approx(before["y"], abs=1.0)
+        assert 0.0 < result["y"] - (after["y"] + after["height"]) < 120.0
+
+
+def test_two_numbers_then_a_copy_then_back(page: Page, app_url: str) -> None:
+    page.set_viewport_size(SCREEN)
     page.goto(f"{app_url}/choose-privately")
     settle(page)
     card = page.locator(".st-key-private_card")
@@ -19,12 +52,12 @@ def test_a_number_then_a_copy_then_back(page: Page, app_url: str) -> None:
         assert box is not None
         assert box["y"] + box["height"] <= 800
     expect(page.get_by_text("nothing needs protecting").first).to_be_visible()
-    page.get_by_role("button", name="Choose one number privately").click()
-    expect(page.locator(".st-key-private_chosen").get_by_text("exponential mechanism")).to_be_visible()
+    numbers_drawn_stand_below_their_button_and_nothing_moves(page)
+    page.set_viewport_size(SCREEN)
     settle(page)
-    expect(page.get_by_text("in 2 releases").first).to_be_visible()  # What the next draw would come to.
+    expect(page.get_by_text("in 3 releases").first).to_be_visible()  # What the next draw would come to.
     expect(page.locator(".st-key-shell_data")).to_contain_text("Spent on these data")
-    page.get_by_role("button", name="Code for your library").click()
+    page.get_by_role("button", name="Code for your library").first.click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_test_id("stCode")).to_contain_text("import")
     page.keyboard.press("Escape")

@@ -1,28 +1,29 @@
-"""Quantile in a real browser: from a demonstration to an answer on data with values, and its file."""
+"""Quantile in a real browser: an answer on data with values, another question, and its file."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_journeys import NARROW, WIDE
+from tests.browser.test_looks import UNREADABLE, drawn
 
 
-def test_from_a_demonstration_to_a_median_and_its_files(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/quantile")
-    settle(page)
+def test_from_a_long_range_to_two_quantiles_and_their_files(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/quantile?link=1&data=shop-events&epsilon=1&low=0&high=1")
+    # The range on the card is long here, and not cut.
+    for viewport in (NARROW, WIDE):
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        drawn(page)
+        assert re.search(r"0\.\d+ to 0\.\d+", page.get_by_test_id("stMain").inner_text())
+        assert page.evaluate(UNREADABLE) == []
     card = page.locator(".st-key-quantile_card")
     expect(card.get_by_text("Let no user weigh more than").first).to_be_visible()
-    expect(card.get_by_text("Demonstration: invented shop purchases").first).to_be_visible()
-    label = page.locator(".st-key-quantile_error .annotation", has_text="Demonstration")
-    expect(label).to_be_attached()
-    expect(page.locator(".st-key-shell_data")).not_to_contain_text("Shop")
-
-    page.goto(f"{app_url}/quantile?link=1&data=shop-events&epsilon=1")
-    settle(page)
-    expect(label).to_have_count(0)
+    expect(page.locator(".st-key-quantile_error .annotation", has_text="Demonstration")).to_have_count(0)
     page.get_by_role("button", name="More settings").click()
     page.locator(".st-key-quantile-weighting").get_by_text("Cap", exact=True).click()
     page.keyboard.press("Escape")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import plotly.graph_objects as go
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
@@ -17,35 +15,8 @@ from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
 from pages.shared import report_html
 from tests.browser.browser import settle
-from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, go_to, press
-
-Opened = Callable[..., Page]
-
-
-@pytest.fixture
-def open_offline(browser: Browser) -> Iterator[Opened]:
-    """Opens a file from disk without a network; at the end nothing may have been asked for, said or asked back."""
-    problems: list[str] = []
-    contexts = []
-
-    def open_it(file: Path, **how: object) -> Page:
-        context = browser.new_context(**how)  # type: ignore[arg-type]
-        contexts.append(context)
-        context.set_offline(True)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
-        page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
-        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
-        page.on(
-            "request", lambda r: None if r.url.startswith("file:") else problems.append(f"request: {r.url}")
-        )
-        page.goto(file.as_uri())
-        return page
-
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert not problems, "\n".join(problems)
+from tests.browser.conftest import Opened
+from tests.browser.test_journeys import NARROW, WIDE, go_to, press
 
 
 def download(page: Page, name: str, folder: Path, within: str = "body") -> Path:
@@ -54,6 +25,10 @@ def download(page: Page, name: str, folder: Path, within: str = "body") -> Path:
     file = folder / waiting.value.suggested_filename
     waiting.value.save_as(file)
     return file
+
+
+def nothing_sticks_out_at_the_side(report: Page, width: int) -> None:
+    assert report.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_from_the_sample_events_to_a_report_that_needs_no_network(
@@ -71,19 +46,20 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
     file = download(page, "Report (HTML)", tmp_path)
     assert file.name == "mean-report.html"
 
-    for how in ({"viewport": NARROW, "color_scheme": "dark"}, {"viewport": WIDE}):
-        report = open_offline(file, **how)
-        expect(report.locator(".headline")).to_have_text(headline)
+    report = open_offline(file, viewport=NARROW, color_scheme="dark")
+    expect(report.locator(".headline")).to_have_text(headline)
+    assert report.locator(".js-plotly-plot").count() == 4
+    assert report.locator("math").count() > 10
+    for viewport in (NARROW, WIDE):
+        report.set_viewport_size(viewport)  # type: ignore[arg-type]
         for plot in report.locator(".plot").all():
             expect(plot.locator(".main-svg").first).to_be_visible()
             box, lines = plot.bounding_box(), plot.locator(".scatterlayer .trace")
             assert lines.count() >= 1
             assert box is not None
-            assert box["width"] <= how["viewport"]["width"]
-        assert report.locator(".js-plotly-plot").count() == 4
-        assert report.locator("math").count() > 10
-        wide = report.evaluate("document.documentElement.scrollWidth")
-        assert wide <= how["viewport"]["width"], "nothing sticks out at the side"
+            assert box["width"] <= viewport["width"]
+        nothing_sticks_out_at_the_side(report, viewport["width"])
+        report.emulate_media(color_scheme="light")
 
     # Figures move: a click on a name of the legend takes its curve away.
     first = report.locator(".plot").first
@@ -98,33 +74,6 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
     for plot in report.locator(".plot").all():
         expect(plot.locator(".main-svg").first).to_have_attribute("width", str(report_html.WIDTH))
     assert report.pdf(prefer_css_page_size=True).startswith(b"%PDF")
-
-
-def test_of_private_data_one_report_may_be_published_and_the_other_is_whole(
-    page: Page, app_url: str, open_offline: Opened, tmp_path: Path
-) -> None:
-    page.goto(f"{app_url}/your-data")
-    settle(page)
-    press(page.get_by_text("Upload a file"))
-    choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
-    press(page.get_by_role("button", name="Use these data"))
-    go_to(page, "Learning under a cap")
-    headline = page.locator(".st-key-learning_card h4").inner_text()
-    press(page.get_by_role("tab", name="Downloads"))
-    public = download(page, "Report (HTML)", tmp_path, within=".st-key-learning_report_public_html")
-    assert public.name == "learning-report-public.html"
-    report = open_offline(public, viewport=WIDE)
-    expect(report.locator("header")).to_contain_text("Left out, since computed from them")
-    expect(report.locator(".headline")).to_have_count(0)
-    expect(report.locator("body")).not_to_contain_text("3,016")
-
-    private = download(page, "Report (HTML)", tmp_path, within=".st-key-learning_report_html")
-    assert private.name == "learning-report-PRIVATE-do-not-publish.html"
-    report = open_offline(private, viewport=WIDE)
-    expect(report.locator(".headline")).to_have_text(headline)
-    expect(report.locator("header")).to_contain_text("Do not publish")
-    expect(report.locator("body")).to_contain_text("3,016")
-    expect(report.locator(".plot .main-svg").first).to_be_visible()
 
 
 HOSTILE = '</script><script>alert(1)</script><img src="https://evil.example/x" onerror=alert(2)>$x$**b**\\'

@@ -1,4 +1,4 @@
-"""An upload outlives the server: saved as a session file, the server killed, and opened on another server."""
+"""A server from its first request to its end, and an upload that outlives it, saved as a session file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,35 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.data import samples
+from pages.shared import catalogue
 from tests.browser.browser import RunningApp, settle
 from tests.browser.test_files import ONE, choose, open_panel
+from tests.browser.test_journeys import best_cap, epsilon, go_to, move_epsilon
 
 
-def test_an_upload_outlives_the_server(
+def a_deep_link_as_the_first_request_keeps_the_shell(page: Page, url: str) -> None:
+    page.goto(f"{url}/mean?link=1&data=requests-commits&epsilon=3")
+    settle(page)
+    # A server that was not warmed (`make app` does) says at the very first that it does not know the page.
+    notice = page.get_by_role("dialog").filter(has_text="Page not found")
+    if notice.count():
+        page.keyboard.press("Escape")
+        expect(notice).to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
+    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
+    assert page.get_by_test_id("stSidebarNav").get_by_role("link").count() == len(catalogue.PAGES)
+    assert epsilon(page) == 3.0
+    move_epsilon(page, 1)
+    assert epsilon(page) == 5.0
+    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
+    problem = mean.MeanProblem(samples.load("requests-commits").histogram, 5.0, 1.0, 0.25)
+    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+
+
+def test_a_servers_first_request_is_a_deep_link_and_an_upload_outlives_it(
     page: Page,
     app_url: str,
     start_app: Callable[[], RunningApp],
@@ -19,13 +43,14 @@ def test_an_upload_outlives_the_server(
     expected_problems: list[str],
 ) -> None:
     first = start_app()
-    open_panel(page, first.url)
+    expected_problems.append("The page that you have requested does not seem to exist")
+    a_deep_link_as_the_first_request_keeps_the_shell(page, first.url)
+    go_to(page, "Your data")
+    open_panel(page)
     choose(page, one=ONE)
     page.get_by_role("button", name="Use these data").click()
     settle(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Mean").click()
-    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
-    settle(page)
+    go_to(page, "Mean")
     page.get_by_role("spinbutton", name="ε, exactly").fill("0.37")
     page.keyboard.press("Enter")
     settle(page)

@@ -1,21 +1,22 @@
-"""Sum and count in a real browser: the sample events file, from upload to a simulated figure and a file."""
+"""Sum and count in a real browser: from the uploaded sample events to a simulated figure, a file and two reports."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
 
 from dpcore import total
 from dpcore.common.noise_error import NoiseKind
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from pages.shared.ranges import DEFAULT_EPSILON
-from tests.browser.browser import settle, stop_button
-from tests.browser.test_journeys import SHOP_EVENTS, choose_file, go_to, press
+from tests.browser.browser import settle
+from tests.browser.conftest import Opened
+from tests.browser.test_journeys import SHOP_EVENTS, WIDE, choose_file, go_to, press
+from tests.browser.test_report import download, nothing_sticks_out_at_the_side
 
 
 def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
@@ -29,7 +30,9 @@ def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
     return drawn
 
 
-def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app_url: str) -> None:
+def test_from_the_events_file_to_a_bound_a_simulation_a_file_and_two_reports(
+    page: Page, app_url: str, open_offline: Opened, tmp_path: Path
+) -> None:
     page.goto(f"{app_url}/your-data")
     settle(page)
     press(page.get_by_text("Upload a file"))
@@ -74,19 +77,20 @@ def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app
     assert found["answer"]["max_total"] == pytest.approx(best.max_total)
     assert found["answer"]["label"] == "computed from private data (do not publish)"
 
+    # One report may be published, and the other is whole.
+    headline = card.locator("h4").inner_text()
+    public = download(page, "Report (HTML)", tmp_path, within=".st-key-total_report_public_html")
+    assert public.name == "total-report-public.html"
+    report = open_offline(public, viewport=WIDE)
+    expect(report.locator("header")).to_contain_text("Left out, since computed from them")
+    expect(report.locator(".headline")).to_have_count(0)
+    expect(report.locator("body")).not_to_contain_text("3,016")
 
-def test_a_long_simulation_can_be_stopped(page: Page, app_url: str) -> None:
-    stopped = page.get_by_text("Stopped early")
-    # The longest simulation takes 4 seconds: on a busy machine it may end before the button is pressed.
-    for seed in range(10):
-        page.goto(f"{app_url}/sum-and-count?link=1&epsilon=1&runs=1000000&seed={seed}")
-        settle(page)
-        press(page.get_by_role("tab", name="Four ways to choose T"))
-        page.get_by_role("button", name="Simulate").click()
-        with contextlib.suppress(TimeoutError):
-            stop_button(page).click(timeout=10_000)
-        settle(page)
-        if stopped.count():
-            break
-    expect(stopped).to_be_visible()
-    assert "Best bound, simulated" in traces(page, "total_strategies")
+    private = download(page, "Report (HTML)", tmp_path, within=".st-key-total_report_html")
+    assert private.name == "total-report-PRIVATE-do-not-publish.html"
+    report = open_offline(private, viewport=WIDE)
+    expect(report.locator(".headline")).to_have_text(headline)
+    expect(report.locator("header")).to_contain_text("Do not publish")
+    expect(report.locator("body")).to_contain_text("3,016")
+    expect(report.locator(".plot .main-svg").first).to_be_visible()
+    nothing_sticks_out_at_the_side(report, WIDE["width"])

@@ -1,10 +1,11 @@
-"""Training in a real browser: a first curve that is refined, another budget, and a release that is counted."""
+"""Training in a real browser: a first curve that is refined, the first screen, another budget, a release."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_first_screen import MOST_WORDS, SCREEN, look_at_first_screen
 
 LINK = "link=1&epsilon=1&runs=12&steps=20"
 
@@ -14,6 +15,9 @@ def test_from_the_first_curve_to_a_counted_release(page: Page, app_url: str) -> 
     card = page.locator(".st-key-training_card")
     expect(card).to_contain_text("Give each user at most the weight of")
     expect(page.get_by_text("12 runs of every method at every bound")).to_be_visible()
+    settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Training")
+    page.set_viewport_size(SCREEN)
     settle(page)
     names = page.evaluate(
         """() => document.querySelector('.st-key-training_loss .js-plotly-plot')._fullData
