@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if worker is None or sys.dont_write_bytecode:
         return
     number, of = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
-    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+    # What is wrong with a file, pytest says when it collects it.
+    with contextlib.suppress(AttributeError, KeyError, OSError, SyntaxError, TypeError, ValueError):
         state = config.stash[rewrite.assertstate_key]
         for path in sorted(Path(__file__).parent.rglob("test_*.py"))[number::of]:
             folder = rewrite.get_cache_dir(path)
