@@ -71,6 +71,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
+def pytest_unconfigure() -> None:
+    """Let go of it: what is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked"."""
+    gc.unfreeze()
+
+
 class ByFile(LoadScopeScheduling):
     """The tests of one file on one worker, where they share what was opened; those in a browser on two workers.
 
