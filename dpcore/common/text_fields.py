@@ -83,6 +83,7 @@ def field_types(kind: Any) -> dict[str, Any]:
     return _types_of(kind)
 
 
+# Not `field_types` itself: mypy takes the class of a dataclass for one that cannot be hashed.
 _types_of = functools.cache(typing.get_type_hints)
 
 
