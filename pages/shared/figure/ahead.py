@@ -129,6 +129,13 @@ def close_until_drawn(session: str, gate: Gate) -> None:
 
 async def serve(socket: WebSocket) -> None:
     """Send the figures of the session whose token comes first, until the browser leaves."""
+    # Starlette raises a RuntimeError where the browser left before it was accepted, or while it was told something, and
+    # the server an OSError: nobody is there any more, and nothing is lost.
+    with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect):
+        await _serve(socket)
+
+
+async def _serve(socket: WebSocket) -> None:
     await socket.accept()
     try:
         token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
@@ -136,8 +143,7 @@ async def serve(socket: WebSocket) -> None:
         token = ""
     found = _channels.get(token)
     if found is None:
-        with contextlib.suppress(RuntimeError):  # It may have left.
-            await socket.close(UNKNOWN)
+        await socket.close(UNKNOWN)
         return
     listener = Listener()
     found.add(listener)

@@ -54,15 +54,23 @@ class FiguresFirst:
         await self._app(scope, heard, told)
 
 
+# These messages are Streamlit's own and no interface: what is not as in 1.67 is not waited for, and goes through as it
+# is. Streamlit says what is wrong with one that cannot be read.
+NOT_UNDERSTOOD = (DecodeError, AttributeError, TypeError, ValueError)
+
+
 def asks_for_run(payload: bytes | None) -> bool:
     """Whether a browser's message asks for a run because somebody did something."""
     try:
         message = BackMsg.FromString(payload or b"")
-    except DecodeError:  # Streamlit says what is wrong with it.
+        return message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun
+    except NOT_UNDERSTOOD:
         return False
-    return message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun
 
 
 def session_of(payload: bytes | None) -> str:
     """The session that a message of Streamlit's begins, or nothing."""
-    return str(ForwardMsg.FromString(payload or b"").new_session.initialize.session_id)
+    try:
+        return str(ForwardMsg.FromString(payload or b"").new_session.initialize.session_id)
+    except NOT_UNDERSTOOD:
+        return ""

@@ -150,6 +150,7 @@ class Ear:
         self.heard: list[dict[str, Any]] = []
         self.says: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.news = asyncio.Event()
+        self.send = self.hear
         for message in ({"type": "websocket.connect"}, {"type": "websocket.receive", "text": first}):
             self.says.put_nowait(message)
 
@@ -161,7 +162,10 @@ class Ear:
             "headers": [],
             "query_string": b"",
         }
-        await Starlette(routes=server.ROUTES)(scope, self.says.get, self.hear)
+        await Starlette(routes=server.ROUTES)(scope, self.says.get, self.told)
+
+    async def told(self, message: dict[str, Any]) -> None:
+        await self.send(message)
 
     async def hear(self, message: dict[str, Any]) -> None:
         self.heard.append(message)
@@ -223,6 +227,42 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         thread.submit(asyncio.run, two_sessions()).result()
 
 
+@pytest.mark.parametrize("when", ["before it is accepted", "before its token", "while it is told"])
+def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
+    """A page that is closed at once: whatever the server library raises then, nobody has to read it."""
+
+    async def leaves() -> None:
+        monkeypatch.setattr(ahead.st, "session_state", state)
+        mine = ahead.channel()
+        ear = Ear(mine.token)
+        gone = {"type": "websocket.disconnect", "code": 1001}
+        if when != "while it is told":
+            ear.says = asyncio.Queue()
+            for message in [{"type": "websocket.connect"}, gone][when == "before it is accepted" :]:
+                ear.says.put_nowait(message)
+        listening = asyncio.create_task(ear.listen())
+        if when == "while it is told":
+            async with asyncio.timeout(60):
+                while not mine.listeners:
+                    await asyncio.sleep(0)
+
+            async def fails(message: dict[str, Any]) -> None:
+                raise OSError("the connection was reset")
+
+            ear.send = fails
+            mine.tell("a_figure", b"{}")
+            for _ in range(20):
+                await asyncio.sleep(0)
+            # The library knows by now that nobody is there; what comes is asked for nevertheless.
+            ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
+            ear.says.put_nowait(gone)
+        await asyncio.wait_for(listening, 60)
+
+    state: dict[str, Any] = {}
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, leaves()).result()
+
+
 class Stream:
     """Streamlit's web socket behind the gate: what a browser asks for, and what gets out to it."""
 
@@ -248,6 +288,7 @@ class Stream:
                 if not self.answers.empty():
                     await send({"type": "websocket.send", "bytes": self.answers.get_nowait()})
                 await asyncio.sleep(0)
+            hearing.result()
 
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
@@ -336,6 +377,36 @@ def test_what_is_no_message_of_the_browser_asks_for_nothing():
     assert not first.asks_for_run(None)
     assert not first.asks_for_run(b"\xff\xff\xff")
     assert first.asks_for_run(asked_for().SerializeToString())
+
+
+@pytest.mark.parametrize("payload", [None, b"\xff\xff\xff", b"", "text", ForwardMsg().SerializeToString()])
+def test_what_is_no_message_of_streamlit_s_begins_no_session(payload):
+    assert first.session_of(payload) == ""
+
+
+@pytest.mark.parametrize("what", ["asks_for_run", "session_of"])
+def test_whatever_streamlit_changes_in_its_messages_goes_through(what, monkeypatch):
+    """The gate costs time where it fails, never a message: here every message is of a form that is not known."""
+
+    class Other:
+        @classmethod
+        def FromString(cls, payload: bytes) -> object:
+            return cls()
+
+    monkeypatch.setattr(first, "BackMsg" if what == "asks_for_run" else "ForwardMsg", Other)
+
+    async def passes() -> None:
+        stream = Stream("mine")
+        running = asyncio.create_task(stream.run())
+        async with asyncio.timeout(60):
+            while not stream.out:
+                await asyncio.sleep(0)
+        stream.ask(asked_for())
+        await turns()
+        stream.asked.put_nowait({"type": "websocket.disconnect", "code": 1001})
+        await asyncio.wait_for(running, 60)
+
+    asyncio.run(passes())
 
 
 def test_only_a_page_announces_the_scripts():
