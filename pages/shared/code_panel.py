@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.code import Choice, Code, Library, markdown_table, write
-from pages.shared import dialogs, figures, keys
+from pages.shared import figures, keys
 from pages.shared.text import plain
 
 HEIGHT = 520
@@ -43,13 +43,15 @@ def show(code: CodeChoice, key: str) -> None:
         st.info(plain(sentence, 2000), icon=":material/block:")
     if written.text:
         _draw(written, choice)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if written.text:
-            _download(written, _file_name(written, choice), key)
-        if st.button(
-            "The same thing is called …", key=f"{key}_names", type="tertiary", icon=":material/translate:"
-        ):
-            same_thing()
+    if written.text:
+        _download(written, _file_name(written, choice), key)
+    # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
+    with st.expander("The same thing is called …", icon=":material/translate:"):
+        st.markdown(markdown_table())
+        st.caption(
+            "An em dash: there is no such thing; what follows comes nearest. Names were read in each library's "
+            "documentation on 2026-11-21; docs/libraries.md has the addresses."
+        )
 
 
 def _download(written: Code, file_name: str, key: str) -> None:
@@ -61,16 +63,6 @@ def _download(written: Code, file_name: str, key: str) -> None:
         key=f"{key}_code_file",
         on_click="ignore",
         icon=":material/download:",
-    )
-
-
-@st.dialog("The same thing is called …", width="large", on_dismiss=dialogs.closed)
-def same_thing() -> None:
-    """The table of names in all libraries."""
-    st.markdown(markdown_table())
-    st.caption(
-        "An em dash: there is no such thing; what follows comes nearest. Names were read in each library's "
-        "documentation on 2026-11-21; docs/libraries.md has the addresses."
     )
 
 
