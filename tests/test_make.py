@@ -1,10 +1,11 @@
-"""`make test-engines` and `make test-libraries`: what is missing, with programs that only write down their calls."""
+"""`make test`, `make test-engines`, `make test-libraries` where something is missing: programs note their calls."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -157,3 +158,29 @@ def test_each_library_is_tested_in_its_environment(libraries, computer, tmp_path
     calls = [call for call in computer.calls if not call.startswith("java")]
     assert [call for call in calls if " " not in call] == run
     assert all(call.endswith("tests/libraries -k count") for call in calls if " " in call)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="this computer has no make")
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("browser", [False, True])
+def test_without_a_browser_all_other_tests_run_and_it_is_said(tmp_path, browser, fails):
+    stub = tmp_path / "python"
+    stub.write_text(
+        f"""#!/bin/sh
+echo "$@" >> '{tmp_path}/calls'
+case "$1" in
+  tests/browser/browser.py) exit {0 if browser else 1};;
+  -m) exit {1 if fails else 0};;
+esac
+"""
+    )
+    stub.chmod(0o755)
+    told = [f"PY={stub}", "TEST_WORKERS=2", "PYTEST_ARGS=-k some", "-o", ".venv/.stamp-dev", "test"]
+    done = subprocess.run(["make", "-C", str(ROOT), *told], capture_output=True, text=True, timeout=60)
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("-m pytest")]
+    assert len(calls) == 1
+    assert "-k some" in calls[0]
+    assert ("-m not browser" in calls[0]) is not browser
+    assert ("Error 3" in done.stderr) is (not browser and not fails)
+    assert ("browser did not run" in done.stderr) is (not browser and not fails)
+    assert (done.returncode == 0) is (browser and not fails)
