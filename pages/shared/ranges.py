@@ -40,6 +40,9 @@ def epsilon_control(where: str) -> None:
     st.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,
+        # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
+        # where another run begins at once, as after an upload. The slider then stood at its least value.
+        step,
         key=keys.EPSILON_SLIDER,
         format_func=wording.entered,
         on_change=_slider_moved,
