@@ -1,7 +1,12 @@
-"""What Streamlit leaves undone around a page: the address that follows it, and tags that can be read.
+"""What Streamlit leaves undone around a page: the address that follows it, a page that wakes up, readable tags.
 
 Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
 slider, *Back* would have to be pressed twenty times. This replaces the entry.
+
+After a lost connection Streamlit's page asks for a run only if one was under way. Where the server was started anew, or
+let go of the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
+nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session is
+still there, and loads itself anew where it is not. The address brings back the settings; the page says what is gone.
 
 The tags of a multiselect are white on the primary colour, 3.25:1 on a dark page. In the page's own background colour
 they have what the theme guarantees for the primary colour on the page, at least 4.5:1, light and dark.
@@ -11,8 +16,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.shared.figure import ahead
+
 _SCRIPT = """
 const TAGS = "sweetspot-tags";
+const RETRY_MILLISECONDS = 250, TRIES = 40;
 // After the next picture: to ask for a colour makes the browser work out all styles that have just changed, and new
 // curves would wait for it.
 export default (component) => {
@@ -20,7 +28,36 @@ export default (component) => {
   const frame = requestAnimationFrame(() => { timer = setTimeout(() => follow(component)); });
   return () => { cancelAnimationFrame(frame); clearTimeout(timer); };
 };
+let session, app, connected = true;
+const isConnected = () => app.dataset.testConnectionState === "CONNECTED";
+const observer = new MutationObserver(() => {
+  const before = connected;
+  connected = isConnected();
+  if (connected && !before) wake(session);
+});
+function watch(data) {
+  session = data;
+  const now = document.querySelector("[data-testid='stApp'][data-test-connection-state]");
+  if (!now || now === app) return;
+  app = now;
+  connected = isConnected();
+  observer.disconnect();
+  observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
+}
+async function wake({ token, address }) {
+  for (let tries = 0; tries < TRIES && connected && session.token === token; tries += 1) {
+    try {
+      const answer = await fetch(new URL(address, document.baseURI), {
+        cache: "no-store", headers: { [HEADER]: token },
+      });
+      if (answer.status === 404) window.location.reload();
+      if (answer.status < 500) return;
+    } catch (error) { /* The connection is gone again, or not quite back. */ }
+    await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
+  }
+}
 function follow({ data, parentElement }) {
+  watch(data);
   const { pathname, search } = window.location;
   const wanted = data.query ? `?${data.query}` : "";
   if (search !== wanted) window.history.replaceState(window.history.state, "", pathname + wanted);
@@ -38,6 +75,8 @@ function follow({ data, parentElement }) {
 }
 """
 
+_SCRIPT = _SCRIPT.replace("HEADER]", f'"{ahead.HEADER}"]')
+
 _mount = st.components.v2.component("sweetspot_address", js=_SCRIPT, isolate_styles=False)
 
 
@@ -48,4 +87,11 @@ def follow(query: str, size: str = "") -> None:
         query: Without its question mark; it must hold nothing that was computed from private data.
         size: Of the type, in CSS, where it is not the usual one.
     """
-    _mount(key="address", data={"query": query, "size": size}, height=1)
+    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    told = {
+        "query": query,
+        "size": size,
+        "token": ahead.channel().token,
+        "address": f"/{root}{ahead.SESSION}" if root else ahead.SESSION,
+    }
+    _mount(key="address", data=told, height=1)

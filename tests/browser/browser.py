@@ -173,19 +173,23 @@ started: list[RunningApp] = []
 
 
 def start_app(
-    log: Path, command: Callable[[int], list[str]] = launcher.server_command, cwd: Path = ROOT
+    log: Path,
+    command: Callable[[int], list[str]] = launcher.server_command,
+    cwd: Path = ROOT,
+    port: int | None = None,
+    **environment: str,
 ) -> RunningApp:
-    """Start the app on a free port, healthy but not warmed: no page has run yet.
+    """Start the app on a free port or on this one, healthy but not warmed: no page has run yet.
 
-    As `make app` does, unless there is another command for a port.
+    As `make app` does, unless there is another command for a port; what else is named goes into its environment.
     """
     # Away from 8501, and by process id, so that workers and a running `make app` do not meet.
-    port = launcher.choose_port(20000 + os.getpid() % 20000)
+    port = launcher.choose_port(20000 + os.getpid() % 20000) if port is None else port
     with log.open("wb") as stream:  # a file: a pipe that nobody reads fills up and stops the server
         process = subprocess.Popen(
             command(port),
             cwd=cwd,
-            env=launcher.server_environment(),
+            env={**launcher.server_environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,

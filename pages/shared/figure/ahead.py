@@ -18,7 +18,9 @@ import threading
 from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
-from starlette.routing import WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -27,6 +29,10 @@ from pages.shared.figure.gate import Gate
 
 ADDRESS = "/assets/figures"
 """Of the socket, below the root of the app."""
+SESSION = "/assets/session"
+"""Below the root, too: answers whether the session of a token is still there (`pages.shared.address`)."""
+HEADER = "X-Sweetspot-Session"
+"""Of a request, with the token: an address might be written down somewhere."""
 TOKEN_SECONDS = 10.0
 """How long a browser that has connected may take to name its token."""
 UNKNOWN = 4404
@@ -65,11 +71,13 @@ class Channel:
 
     Attributes:
         token: Names it; whoever knows it sees the session's figures.
+        session: Streamlit's name of the session; empty where there is no server.
         listeners: The browsers that are told; one that leaves is gone by itself.
     """
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(24)
+        self.session = ""
         self.listeners: WeakSet[Listener] = WeakSet()
         self._lock = threading.Lock()
         self._draws = False
@@ -117,6 +125,7 @@ def channel() -> Channel:
         found = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[found.token] = found
         if (run := get_script_run_ctx()) is not None:
+            found.session = run.session_id
             _of_session[run.session_id] = found
     return found
 
@@ -159,4 +168,26 @@ async def _serve(socket: WebSocket) -> None:
         writing.cancel()
 
 
-ROUTE = WebSocketRoute(ADDRESS, serve)
+def is_connected(token: str) -> bool:
+    """Whether the session of this token is one that a browser is connected to.
+
+    After a connection was lost, a browser may have been given another session: the server was started anew, or has let
+    go of the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
+    """
+    found = _channels.get(token)
+    return found is not None and st.runtime.exists() and _is_active(found.session)
+
+
+def _is_active(session: str) -> bool:
+    try:
+        return bool(st.runtime.get_instance().is_active_session(session))
+    except AttributeError:  # Not as in 1.67: that the channel is there must do.
+        return True
+
+
+def _respond(request: Request) -> Response:
+    """204 where the token is that of a session that a browser is connected to, else 404."""
+    return Response(status_code=204 if is_connected(request.headers.get(HEADER, "")) else 404)
+
+
+ROUTES = (WebSocketRoute(ADDRESS, serve), Route(SESSION, _respond, methods=["GET"]))

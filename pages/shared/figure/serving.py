@@ -90,7 +90,7 @@ FIGURE = own_script(Path(__file__).with_name("figure.js"))
 
 ROUTES: list[BaseRoute] = [
     *(Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)),
-    ahead.ROUTE,
+    *ahead.ROUTES,
 ]
 
 

@@ -10,13 +10,14 @@ import re
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -442,3 +443,31 @@ def test_figures_are_drawn_in_one_way(call):
         path for path in (ROOT / "pages").rglob("*.py") if drawing.search(path.read_text(encoding="utf-8"))
     ]
     assert files == []
+
+
+def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
+    """After a lost connection the page asks, and loads itself anew where its session is another one."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(ahead.st, "session_state", state)
+    monkeypatch.setattr(ahead, "get_script_run_ctx", lambda: type("Run", (), {"session_id": "mine"}))
+    mine = ahead.channel()
+    (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == ahead.SESSION]
+
+    def told(token: str) -> int:
+        headers = [(ahead.HEADER.lower().encode(), token.encode())]
+        return route.endpoint(Request({"type": "http", "headers": headers})).status_code
+
+    class Runtime:
+        active: ClassVar = {"mine"}
+
+        def is_active_session(self, session: str) -> bool:
+            return session in self.active
+
+    monkeypatch.setattr(ahead.st.runtime, "exists", lambda: True)
+    monkeypatch.setattr(ahead.st.runtime, "get_instance", Runtime)
+    assert (told(mine.token), told("a guess"), told("")) == (204, 404, 404)
+    Runtime.active.clear()  # In memory still, and the browser was given another session.
+    assert told(mine.token) == 404
+    # Where Streamlit no longer says which sessions it knows, the channel alone tells.
+    monkeypatch.setattr(ahead.st.runtime, "get_instance", object)
+    assert (told(mine.token), told("a guess")) == (204, 404)
