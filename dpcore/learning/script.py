@@ -23,6 +23,7 @@ low, high = optimal_cap.caps_within(problem, choice)
 
 say("Best cap", wording.counted(choice.max_contributions, "row"))
 say("Bound on the excess risk", wording.number(choice.total))
+say("As a share of all rows, τ₀", wording.number(choice.fraction))
 say("Bias, twice", wording.number(choice.bias))
 say("Finite sample", wording.number(choice.finite_sample))
 say("Privacy noise", wording.number(choice.privacy))

@@ -33,12 +33,12 @@ def methods(view: FactorisationView) -> Methods | None:
         if kind in HOW
         else "Noisy means of the items' ratings were released."
     )
-    said = (
-        f"{done} At ε = {wording.entered(found.epsilon)} the root mean squared error on ratings held out is "
-        f"{mean:.4f}{spread} ({runs})."
-    )
+    said = f"{done} The root mean squared error on ratings held out is {mean:.4f}{spread} ({runs})."
     return Methods(
-        guarantee=guarantee("A recommender was released", p.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta),
+        # That of the training which the choice and its error come from, not the one entered since, if they differ.
+        guarantee=guarantee(
+            "A recommender was released", found.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta
+        ),
         found=said,
         withheld=f"{learned} Which ratings of a user count, and how much, was chosen among equal samples, "
         "samples of the rarest items, and weights by noisy counts.",

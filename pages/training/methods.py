@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dpcore.common import wording
-from dpcore.report.methods import Methods, guarantee
+from dpcore.report.methods import Chosen, Methods, guarantee
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average
 from dpcore.training.parameters import TrainingParameters
+from dpcore.training.release import Model
 from dpcore.training.scores import Measure, Over
+from dpcore.training.weighting import Method
 from pages.training.answer import TrainingView
 
 LOSSES = {
@@ -22,9 +24,22 @@ AVERAGES = {
 }
 
 
-def methods(view: TrainingView) -> Methods | None:
-    """The best bound of smooth weights, and the loss of models trained with it; None before the first run."""
+def methods(view: TrainingView, released: Model | None = None) -> Methods | None:
+    """What is said of a model that was released on the page, or of the program that trains one at the best bound.
+
+    The two differ in bound and mechanism: the page releases with the bound that was entered, all users in every step
+    and OpenDP's discrete noise; the program has the best bound of smooth weights, and samples users where that was asked.
+
+    Args:
+        view: What was simulated.
+        released: The page's own release for these settings; None where there is none.
+
+    Returns:
+        The sentences; None where nothing was released and no run is finished.
+    """
     p = view.parameters
+    if released is not None:
+        return _of_release(p, released)
     limited = "Rows were weighted [@epasto2020, section 4] such that no user weighs more than "
     trained = _trained(p)
     if view.best is None:
@@ -52,12 +67,41 @@ def methods(view: TrainingView) -> Methods | None:
     )
 
 
-def _trained(p: TrainingParameters) -> str:
-    steps = wording.counted(p.steps, "step")
-    text = (
-        f"The model is {AVERAGES[p.average]} of {steps} of projected gradient descent on {LOSSES[p.loss]} with "
-        "Gaussian noise in every step [@bassily2014]; every row's gradient was clipped to norm 1."
+def _of_release(p: TrainingParameters, model: Model) -> Methods:
+    """The model that the page released, by the guarantee that was charged for it."""
+    facts, cell = model.facts, model.cell
+    rows = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
+    limited = (
+        f"Of each user at most {rows}, drawn once at random, were kept [@amin2019, algorithm 1]."
+        if cell.method is Method.CAP
+        else f"Rows were weighted [@epasto2020, section 4] such that no user weighs more than {rows}."
     )
+    done = (
+        f"{limited} {_descent(p, 'discrete Gaussian')} Gradients were rounded onto a public grid, and all users took "
+        "part in every step. The noise of all steps together is that of one Gaussian mechanism; its guarantee was "
+        "proved by OpenDP."
+    )
+    return Methods(
+        guarantee=guarantee("A linear classifier was released", facts.epsilon, facts.neighbours, facts.delta),
+        found=done,
+        withheld=done,
+        disclosure=facts,
+        rule="The bound was chosen before the release; its choice is not covered by the guarantee.",
+        what="The model",
+        chosen=Chosen.DRAWN,
+    )
+
+
+def _descent(p: TrainingParameters, noise: str) -> str:
+    steps = wording.counted(p.steps, "step")
+    return (
+        f"The model is {AVERAGES[p.average]} of {steps} of projected gradient descent on {LOSSES[p.loss]} with "
+        f"{noise} noise in every step [@bassily2014]; every row's gradient was clipped to norm 1."
+    )
+
+
+def _trained(p: TrainingParameters) -> str:
+    text = _descent(p, "Gaussian")
     if p.sampled < 1.0:
         return text + (
             f" Each user took part in a step with probability {wording.entered(p.sampled)}, and the privacy "

@@ -15,7 +15,7 @@ from dpcore.data.column_names import harmless
 from dpcore.training import files
 from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import train_once
+from dpcore.training.release import Model, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import Method
 from pages.shared import fields, tables
@@ -77,6 +77,12 @@ def show(view: TrainingView) -> None:
 def releases(view: TrainingView) -> Releases:
     """Those of the rows in use."""
     return Releases(QUESTION, view.loaded.account)
+
+
+def latest(view: TrainingView) -> Model | None:
+    """The last model that was released for what is asked now; None where there is none."""
+    made = [draw.model for draw in releases(view).made if draw.question == asked(view)]
+    return made[-1] if made else None
 
 
 def _draw(view: TrainingView) -> None:

@@ -109,7 +109,7 @@ def show_files(view: TrainingView) -> None:
         "training",
         kind,
         lambda: report.training_report(view, made, ledger),
-        methods.methods(view),
+        methods.methods(view, release.latest(view)),
         "**Parts of it**",
         [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(view.table, kind))],
     )

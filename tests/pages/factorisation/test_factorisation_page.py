@@ -24,7 +24,7 @@ from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.factorisation.shares import budget_shares
 from dpcore.factorisation.study import KINDS, SCHEMES, Kind, StudyResult, run
-from pages.factorisation import answer, card, code, figures, growth
+from pages.factorisation import answer, card, code, figures, growth, methods
 from pages.factorisation.question import QUESTION, propose
 from pages.shared import demo, keys, layout
 from tests.pages.driving import (
@@ -123,6 +123,11 @@ def test_a_result_at_another_epsilon_is_said_to_be() -> None:
     asked = replace(ASKED, epsilon=3.0)
     said = card.card(view_of(asked, invented({Kind.PRIVATE_MEAN: 0.9})))
     assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in said.detail
+    # Guarantee and error are of one training: a methods section would else promise the one and report the other.
+    found = methods.methods(view_of(asked, invented({Kind.PRIVATE_MEAN: 0.9})))
+    assert found is not None
+    assert "at ε = 1 and" in found.text
+    assert "ε = 3" not in found.text
 
 
 def test_figures_draw_what_was_computed() -> None:
