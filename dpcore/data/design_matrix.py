@@ -1,8 +1,10 @@
 """From a table of text cells to features, labels and owners: one-hot groups, an intercept, missing values.
 
 A categorical column with k levels becomes k - 1 columns of 0 and 1; the level left out is its reference (Epasto
-et al. 2020, appendix E.1.1, "dropping one category"). Rows with a missing value are left out and named. What
-cannot be used is said with its file lines, all at once.
+et al. 2020, appendix E.1.1, "dropping one category").
+Where the cells are private, the levels must be public, as their names and their number go into every release: then they
+are listed, and any other level counts as the reference. Rows with a missing value are left out and named. What cannot
+be used is said with its file lines, all at once.
 """
 
 from __future__ import annotations
@@ -54,11 +56,13 @@ class Feature:
         column: Its name.
         kind: As a number, or one-hot.
         reference: The level that is left out (categories); empty for the most frequent one.
+        levels: The public list of all other levels, in the order of their columns; empty to read them off the cells.
     """
 
     column: str
     kind: FeatureKind = FeatureKind.NUMERIC
     reference: str = ""
+    levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,26 @@ class Design:
     user: str
     features: tuple[Feature, ...]
     intercept: bool = True
+
+
+def listed(column: str, text: str) -> Feature:
+    """A column of categories whose levels are listed, one per line, the reference first.
+
+    Raises:
+        InvalidInput: Fewer than two levels, too many, or one stands twice.
+    """
+    names = [line.strip() for line in text.splitlines() if line.strip()]
+    where = f"the levels of column {shown(column)}"
+    with Problems() as problems:
+        if len(names) < 2:
+            problems.add(
+                "at least two are needed, the reference level and another", where, "One in each line"
+            )
+        if len(names) > MAX_LEVELS:
+            problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", where)
+        if twice := sorted({shown(name) for name in names if names.count(name) > 1}):
+            problems.add(f"{', '.join(twice)} stands twice", where, "Write each level once")
+    return Feature(column, FeatureKind.CATEGORIES, names[0], tuple(names[1:]))
 
 
 def levels(table: Table, column: str) -> tuple[str, ...]:
@@ -265,6 +289,9 @@ def _complete_rows(reading: _Reading) -> IntArray:
 
 def _one_hot(reading: _Reading, feature: Feature, kept: IntArray) -> tuple[FloatArray, list[str]]:
     cells = reading.table.frame[feature.column].iloc[kept]
+    if feature.levels:  # Nothing that is asked of them may depend on the cells.
+        block = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
+        return block, [f"{feature.column}: {level}" for level in feature.levels]
     codes, found = pd.factorize(cells, sort=True)
     where, count = f"column {shown(feature.column)}", len(found)
     names = [str(level) for level in found]

@@ -19,7 +19,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Part
 from dpcore.data import saved_dataset
-from dpcore.data.design_matrix import MAX_FEATURES, Design, Feature, FeatureKind
+from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from pages.shared import catalogue
 from pages.shared.question import Question
@@ -128,7 +128,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 def _design_to_json(design: Design | None) -> dict[str, Any] | None:
     if design is None:
         return None
-    features = [[one.column, one.kind.value, one.reference] for one in design.features]
+    features = [[one.column, one.kind.value, one.reference, *one.levels] for one in design.features]
     return {"label": design.label, "user": design.user, "features": features, "intercept": design.intercept}
 
 
@@ -194,14 +194,16 @@ def _design(part: Part) -> Design | None:
     label, user = (found[name].text(saved_dataset.NAME) for name in ("label", "user"))
     features = []
     for entry in found["features"].entries(MAX_FEATURES) or ():
-        parts = entry.entries(3) or []
-        if len(parts) != 3:
-            entry.refuse("a feature is a column, its kind and a reference level")
+        parts = entry.entries(3 + MAX_LEVELS) or []
+        if len(parts) < 3:
+            entry.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
             continue
         column, reference = (parts[at].text(saved_dataset.NAME) for at in (0, 2))
         kind = parts[1].one_of(kinds)
+        levels = [part.text(saved_dataset.NAME) for part in parts[3:]]
         if column is not None and kind is not None and reference is not None:
-            features.append(Feature(column, kind, reference))
+            listed = tuple(level for level in levels if level is not None)
+            features.append(Feature(column, kind, reference, listed))
     intercept = found["intercept"].value
     if not isinstance(intercept, bool):
         found["intercept"].must_be("true or false")

@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, problems_of, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
@@ -29,7 +29,8 @@ PUBLIC = {
     Disclosure.PUBLIC: "Yes: anybody may see them",
 }
 ENTRIES = dict.fromkeys(
-    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "public"), From.OWN_DATA
+    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
+    From.OWN_DATA,
 )
 """What the upload keeps in the session under its question."""
 
@@ -61,6 +62,7 @@ class TableUpload:
         used: From the data, the account that the file's content has, and the design, to what the page keeps: it has
             ``dataset`` and ``account``, and ``design`` where the page needs it. A session file brings these, too.
         check: What the page asks of data that come from a session file; raises `InvalidInput`.
+        levels_are_listed: Whether the levels of private categories must be listed, as a release names them.
         about_columns: What the names of fields about single columns begin with; empty where there are none.
         beside: Of what the page keeps, what the session holds beside it, by name, once it is opened from a file.
     """
@@ -72,6 +74,7 @@ class TableUpload:
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
     used: Callable[[Dataset, str, Design | None], Any]
     check: Callable[[Dataset], object] = lambda data: None
+    levels_are_listed: bool = False
     about_columns: str = ""
     beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
 
@@ -179,14 +182,18 @@ class TableUpload:
                 "Features: what it is predicted from", columns, key=self.features_key, persist_state="session"
             )
             self._show_categories(opened)
-        design = self._design()
-        st.caption(plain(design_matrix.explain(design), 600))
+        design: Design | None = None
+        try:
+            design = self._design()
+            st.caption(plain(design_matrix.explain(design), 600))
+        except InvalidInput as refused:
+            fields.say(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
             fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
         with st.container(horizontal=True):
             used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
             fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)
-        if used:
+        if used and design is not None:
             self._use(opened, design)
 
     def _show_categories(self, opened: _Opened) -> None:
@@ -203,7 +210,17 @@ class TableUpload:
             persist_state="session",
             help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
         )
-        for column in state[self.categories_key]:
+        if self._lists_levels():
+            for column in state[self.categories_key]:
+                st.text_area(
+                    f"Levels of {plain(column, 30)}, one in each line",
+                    key=self._levels_key(column),
+                    persist_state="session",
+                    help="The public list, from what the column can be and not from these rows, which are private: a "
+                    "release names every level. The first one is the reference: it gets no feature, and any level "
+                    "that is not listed counts as it.",
+                )
+        for column in () if self._lists_levels() else state[self.categories_key]:
             options, key = (
                 opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1],
                 self._reference_key(column),
@@ -229,15 +246,28 @@ class TableUpload:
     def _reference_key(self, column: str) -> str:
         return self.of.key("reference_") + column
 
+    def _levels_key(self, column: str) -> str:
+        return self.of.key("levels_") + column
+
+    def _lists_levels(self) -> bool:
+        private = st.session_state.get(self.of.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+        return self.levels_are_listed and private
+
     def _design(self) -> Design:
         state = st.session_state
-        features = [
-            Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
-            if column in state[self.categories_key]
-            else Feature(column)
+        features = tuple(
+            self._category(column) if column in state[self.categories_key] else Feature(column)
             for column in state[self.features_key]
-        ]
-        return Design(state[self.label_key], state[self.user_key], tuple(features), state[self.intercept_key])
+        )
+        return Design(state[self.label_key], state[self.user_key], features, state[self.intercept_key])
+
+    def _category(self, column: str) -> Feature:
+        state = st.session_state
+        if not self._lists_levels():
+            return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
+        text = str(state.get(self._levels_key(column)) or "")
+        # Nothing written yet: `build` says that it must be.
+        return design_matrix.listed(column, text) if text.strip() else Feature(column, FeatureKind.CATEGORIES)
 
     def _use(self, opened: _Opened, design: Design) -> None:
         try:

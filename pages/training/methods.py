@@ -28,7 +28,7 @@ def methods(view: TrainingView, released: Model | None = None) -> Methods | None
     """What is said of a model that was released on the page, or of the program that trains one at the best bound.
 
     The two differ in bound and mechanism: the page releases with the bound that was entered, all users in every step
-    and OpenDP's discrete noise; the program has the best bound of smooth weights, and samples users where that was asked.
+    and OpenDP's discrete noise; the program has the best bound of smooth weights, and may sample users.
 
     Args:
         view: What was simulated.

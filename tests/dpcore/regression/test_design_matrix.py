@@ -12,7 +12,8 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
-from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess, levels
+from dpcore.data import design_matrix as data_matrix
+from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess, levels, listed
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import design_matrix as dm
 
@@ -115,6 +116,42 @@ def test_a_level_that_only_incomplete_rows_have_makes_no_feature():
     frame.loc[3, "colour"], frame.loc[3, "rating"] = "violet", ""
     assert "colour: violet" not in build(frame, Feature("colour", CATEGORIES)).table.feature_names
     assert "no complete row" in refusal(frame, Feature("colour", CATEGORIES, "violet"))
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.sampled_from(["red", "green", "blue", "rare disease X", "Grün", "0"]), min_size=40, max_size=40
+    )
+)
+def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
+    """Whatever one user's rows hold, a release has the same features, in the same order, and others' rows stay."""
+    frame = ratings(40).astype(object)
+    colour = listed("colour", "green\n red \n\nviolet")
+    assert (colour.reference, colour.levels) == ("green", ("red", "violet"))
+    design = Design("rating", "user", (colour, Feature("size")))
+    before = data_matrix.build(of_frame(frame), design, Disclosure.PRIVATE).table
+    assert before.feature_names == ("intercept", "colour: red", "colour: violet", "size")
+    changed = frame.copy()
+    theirs = (frame["user"] == frame["user"].iloc[0]).to_numpy()
+    changed.loc[theirs, "colour"] = np.array(cells, dtype=object)[theirs]
+    after = data_matrix.build(of_frame(changed), design, Disclosure.PRIVATE).table
+    assert after.feature_names == before.feature_names
+    np.testing.assert_array_equal(after.features[~theirs], before.features[~theirs])
+    # A level that is not listed counts as the reference.
+    np.testing.assert_array_equal(after.features[:, 1], (changed["colour"] == "red").astype(float))
+    assert not after.features[:, 2].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "at least two are needed"), ("one", "at least two are needed"), ("a\nb\na", "a stands twice")],
+)
+def test_a_list_of_levels_that_does_not_do_gets_a_sentence(text, said):
+    with pytest.raises(InvalidInput, match=said):
+        listed("colour", text)
+    with pytest.raises(InvalidInput, match="at most 50"):
+        listed("colour", "\n".join(map(str, range(51))))
 
 
 def test_cells_that_are_no_numbers_are_said_with_their_lines_for_all_columns_at_once():

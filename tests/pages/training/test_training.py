@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -369,6 +370,7 @@ def visits() -> bytes:
             "device": rng.choice(["phone", "desk"], users.size),
         }
     )
+    frame.loc[0, "device"] = "prosthesis"  # a level that one user alone has
     frame["bought"] = (rng.random(users.size) < 1 / (1 + np.exp(2 - 0.1 * frame["minutes"]))).astype(int)
     return frame.to_csv(index=False).encode()
 
@@ -383,6 +385,14 @@ def with_upload(public: bool) -> AppTest:
     fine(at.multiselect(key=UPLOAD.categories_key).set_value(["device"]).run())
     if public:
         fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
+    else:
+        fine(at.button(key="training_use").click().run())
+        assert "levels of column device must be listed" in errors(at)
+        at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
+        fine(at.run())
+        assert "desk stands twice" in errors(at)
+        at.text_area(key="training.levels_device").set_value("desk\ntablet")
+        fine(at.run())
     return settled(fine(at.button(key="training_use").click().run()))
 
 
@@ -405,6 +415,16 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     open_tab(at, "Release")
     fine(at.button(key="training_release").click().run())
     assert "Spent on these data" in shown_texts(at)
+    # What is released names the levels that were listed and no other.
+    (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value]
+    assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
+    # And the methods section tells of this model, with the bound that was entered and OpenDP's noise.
+    open_tab(at, "Downloads")
+    (told,) = [e.proto for e in at.get("bidi_component") if e.proto.id.endswith("cite_text_training")]
+    text = json.loads(told.json)["text"]
+    assert "such that no user weighs more than 1 row. " in text
+    assert "discrete Gaussian noise in every step" in text
+    assert "all users took part in every step" in text
 
 
 def test_ranges_of_public_rows_are_proposed():
