@@ -31,8 +31,13 @@ def proved(comparison: gap_examples.Comparison) -> str:
     )
 
 
-def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> AnswerCard:
-    """The answer in words."""
+def card(
+    view: GapView,
+    dataset: Dataset,
+    parameters: mean.MeanParameters,
+    ends: tuple[float, float] | None = None,
+) -> AnswerCard:
+    """The answer in words; ``ends`` are L and U as entered on *Mean*, which a program needs."""
     both, best = view.comparison, gap_examples.supremum().ratio
     h = both.cap.max_contributions
     if both.ratio < WORTH_HAVING:
@@ -50,6 +55,9 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
             "of the best weights. The paper's theorem 3 says at most 4 times. See *Two groups* and *Any noise*."
         ),
     }
+    written = code.of_gap(view, dataset, parameters, ends)
+    if written is None:
+        facts["Code for your library"] = "it needs the range of a value, which you enter on *Mean*."
     if view.domination is not None:
         facts["Why not more"] = _why_not_more(view.domination)
     return AnswerCard(
@@ -81,7 +89,7 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
         disclosure=dataset.provenance,
-        code=code.of_gap(view, dataset, parameters),
+        code=written,
     )
 
 

@@ -10,8 +10,16 @@ from pages.mean.code import mean_forms
 from pages.shared.code_panel import CodeChoice
 
 
-def of_gap(view: GapView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
-    """The two choices for a mean that the page on the largest gap compares."""
+def of_gap(
+    view: GapView, dataset: Dataset, parameters: MeanParameters, ends: tuple[float, float] | None
+) -> CodeChoice | None:
+    """The two choices for a mean that the page compares; None where nobody has entered the range of a value.
+
+    What is best depends on that range only through its ratio to σ, so the page itself does not ask for it.
+    """
     both = view.comparison
+    if ends is None or not ends[0] < ends[1]:
+        return None
+    asked = MeanParameters(parameters.epsilon, *ends)
     relation = Neighbours.REPLACE_VALUES
-    return mean_forms(both.cap.max_contributions, both.smooth.threshold, relation, dataset, parameters)
+    return mean_forms(both.cap.max_contributions, both.smooth.threshold, relation, dataset, asked)

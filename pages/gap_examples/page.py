@@ -6,6 +6,7 @@ from pages.gap_examples import cached, card, checks, figures, inputs, proof
 from pages.gap_examples.answer import GapView
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
+from pages.mean.question import QUESTION as MEAN
 from pages.shared import answer_tabs, keys, layout, ranges, session
 from pages.shared.figures import show_picture
 
@@ -33,7 +34,7 @@ def body(places: layout.Places) -> None:
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(view, data, asked),
+        card.card(view, data, asked, ends()),
         of,
         lambda: proof.show_files(view, data, parameters),
         key="gap_card",
@@ -41,6 +42,12 @@ def body(places: layout.Places) -> None:
     )
     # As the table was last edited, which is known only once its editor is drawn.
     st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)
+
+
+def ends() -> tuple[float, float] | None:
+    """L and U as they stand on *Mean*; None where nobody has entered them."""
+    lower, upper = (st.session_state.get(MEAN.key(name)) for name in ("lower", "upper"))
+    return None if lower is None or upper is None else (lower, upper)
 
 
 def show_data(view: GapView) -> None:

@@ -25,6 +25,7 @@ from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
 from pages.shared import cards, code_panel, dialogs, fields, file_button, keys, session
 from pages.shared.text import plain
+from pages.shared.value_range import KNOW
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
 
@@ -223,25 +224,29 @@ def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
     lower, upper = (st.session_state.get(key) for key in (MEAN.key("lower"), MEAN.key("upper")))
-    bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
-    written = code.of_private(drawn, wanted, epsilon, data, *bounds)
     st.markdown(f"**{capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
     cards.label(drawn.facts)
-    if written is None:
-        fields.say(fields.epsilon_problems(epsilon))
+    if wanted is not Wanted.SUM and (lower is None or upper is None):
+        # An invented one would clamp the values without a word.
+        st.info(
+            f"**What range can a value have?** Enter L and U on the page *Mean*, {KNOW} The program follows here.",
+            icon=":material/straighten:",
+        )
+        st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    if wanted is not Wanted.SUM:
-        st.caption(code_bounds(*bounds, entered=None not in (lower, upper)))
+    written = code.of_private(drawn, wanted, epsilon, data, lower, upper)
+    if written is None:
+        problems = fields.epsilon_problems(epsilon)
+        fields.say(problems) if problems else st.info(
+            "No program can be written: L must lie below U on the page *Mean*."
+        )
+        return
+    if lower is not None and upper is not None:
+        st.caption(
+            f"Value bounds [{wording.entered(lower)}, {wording.entered(upper)}] as on the page *Mean*; ε of the "
+            "release as at the top of the page."
+        )
     code_panel.show(written, f"private_chosen_{at}")
-
-
-def code_bounds(lower: float, upper: float, entered: bool) -> str:
-    """Which value bounds the program has, and where from."""
-    whose = "as on the page *Mean*" if entered else "where none are entered on the page *Mean*"
-    return (
-        f"Value bounds [{wording.number(lower)}, {wording.number(upper)}] {whose}; ε of the release as at the top of "
-        "the page."
-    )
 
 
 def _copy_in_use(data: Dataset) -> None:

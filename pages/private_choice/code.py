@@ -11,7 +11,12 @@ from pages.shared.code_panel import CodeChoice
 
 
 def of_private(
-    drawn: PrivateChoice, wanted: Wanted, epsilon: float, dataset: Dataset, lower: float, upper: float
+    drawn: PrivateChoice,
+    wanted: Wanted,
+    epsilon: float,
+    dataset: Dataset,
+    lower: float | None,
+    upper: float | None,
 ) -> CodeChoice | None:
     """A number that was chosen privately; None for a quantile of sizes, which bounds no release of its own.
 
@@ -20,8 +25,8 @@ def of_private(
         wanted: What it is for.
         epsilon: Of the release that will use it.
         dataset: Gives the names of file and columns.
-        lower: Value bound of a mean.
-        upper: Value bound of a mean.
+        lower: Lowest value of a mean, as entered; None only where no mean is released.
+        upper: Highest value of a mean, likewise.
     """
     base = of_data(dataset) | {
         "disclosure": drawn.facts,

@@ -447,13 +447,15 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
 
 def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
     at = on_private_data()
+    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 60.0
     fine(at.button(key="private_choose").click().run())
     fine(at.button(key="private_code_0").click().run())
-    assert "as on the page *Mean*" in shown_texts(at)
+    assert "Value bounds [0, 60] as on the page *Mean*" in shown_texts(at)
     assert [block for block in at.code if "import" in block.value]
     at.session_state["mean.lower"] = at.session_state["mean.upper"] = None
     fine(at.button(key="private_code_0").click().run())
-    assert "where none are entered on the page *Mean*" in shown_texts(at)
+    assert "What range can a value have?" in shown_texts(at)
+    assert not [block for block in at.code if "import" in block.value]
 
 
 def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():

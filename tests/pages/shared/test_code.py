@@ -98,7 +98,18 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
-    with_events("How much can weights gain?")
+    at = with_events("How much can weights gain?")
+    assert has(
+        program("gap_card", Library.PYTHON), Library.PYTHON, 100.0
+    )  # As *Mean* proposes of public values.
+    # The page asks for no range itself, and writes no program with one that nobody entered.
+    at.session_state["mean.upper"] = None
+    fine(at.run())
+    assert SHOWN["gap_card"].code is None
+    assert "it needs the range of a value" in shown_texts(at)
+    at.session_state["mean.upper"] = 95.0
+    fine(at.run())
+    assert has(program("gap_card", Library.PYTHON), Library.PYTHON, 95.0)
     for library in Library:
         assert has(program("gap_card", library), library, number("gap_card", "Best cap"))
 
