@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpcore.common import wording
+from dpcore.common.checks import Problems
 from dpcore.common.over_runs import summary
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
@@ -175,6 +177,33 @@ def train_shared(
         group=held[Unit.USER] if group else 1.0,
         should_stop=should_stop,
     )
+
+
+def check(study: Study, records: Records | Labelled) -> None:
+    """Whether the study can be run on these records.
+
+    Raises:
+        InvalidInput: A user would have more records than an owner; or the records are a table's, which says whose they
+            are but not which user's.
+    """
+    if study.unit is not Unit.USER:
+        return
+    with Problems() as problems:
+        if isinstance(records, Labelled) and records.owners is not None:
+            problems.add(
+                "the table does not say which user a record is of",
+                remedy="Choose one record or a whole owner as what is protected",
+            )
+            return
+        data = records.load(study.seeds[0]) if isinstance(records, Records) else records
+        learned = split(data, study.seeds[0])[0].labels.size
+        for n in study.owners:
+            if study.records_per_user > learned // n:
+                problems.add(
+                    f"of {n:,} owners each has {wording.counted(learned // n, 'record')} to learn from, fewer than the "
+                    f"{study.records_per_user:,} of a user",
+                    remedy="Take fewer owners, or fewer records per user",
+                )
 
 
 def run(

@@ -9,8 +9,10 @@ An owner predicts with W + V_j. The forms that are trained, all of them sound:
 - no privacy: W by gradient descent without noise, and the same with V_j.
 
 What is protected as one is a record, a user, or a whole owner: the summed gradient of one unit is clipped, and every
-unit takes part in every step. The steps are one Gaussian mechanism (`step_noise`), exactly (ε, δ) for a unit that is
-added or removed; the number of records is public.
+unit takes part in every step. The steps are one Gaussian mechanism (`step_noise`), exactly (ε, δ) for data that differ
+in one unit whose records are zeroed. How many records and units there are is public: the mean divides by the one, and
+an owner's fit depends on both: nothing is promised of whether a unit is there at all. A unit that is replaced,
+as in the paper's bounds, moves a step by twice as much: `replaced_epsilon`.
 
 Source: Huang et al. 2023, section 4, for the comparison; the convex twin of its model and the forms are ours.
 """
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.privacy import GaussianNoise
+from dpcore.common.privacy import GaussianNoise, gaussian_epsilon
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.labelled import Labelled
@@ -142,6 +144,19 @@ def step_noise(epsilon: float, delta: float, steps: int) -> float:
     return GaussianNoise.for_release(math.sqrt(steps), epsilon, delta).scale
 
 
+def replaced_epsilon(epsilon: float, delta: float) -> float:
+    """ε at the same δ for a unit that is replaced, of noise that is (ε, δ) where its records are zeroed.
+
+    The Gaussian mechanism is the same, and its sensitivity twice as large.
+
+    Raises:
+        InvalidInput: ε or δ out of range.
+
+    Source: Balle and Wang 2018, theorem 8.
+    """
+    return gaussian_epsilon(GaussianNoise.for_release(1.0, epsilon, delta).scale / 2.0, delta)
+
+
 def shared_part(
     units: Stacked,
     records: int,
@@ -153,7 +168,7 @@ def shared_part(
     group: float = 1.0,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """W by noisy full-batch gradient descent from 0, at V = 0: (ε, δ)-DP for one unit, added or removed.
+    """W by noisy full-batch gradient descent from 0, at V = 0: (ε, δ)-DP where one unit's records are zeroed.
 
     Args:
         units: Records by unit of protection.

@@ -63,7 +63,8 @@ class Trained:
             figures=(),
             facts=facts,
             assumptions=(
-                "Neighbouring data sets of the training differ by one unit of protection, added or removed",
+                "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "
+                "how many records and units there are is public",
             ),
             disclosure=self.disclosure,
         )

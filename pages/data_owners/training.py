@@ -12,15 +12,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure, Provenance, rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled
 from dpcore.data_owners.parameters import OwnersParameters
-from dpcore.data_owners.study import Form, Records, Study, StudyResult, run
+from dpcore.data_owners.study import Form, Records, Study, StudyResult, check, run
+from dpcore.data_owners.training import replaced_epsilon
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, charts, figures, jobs
+from pages.shared import cards, charts, fields, figures, jobs
 from pages.shared.figures import Picture
 from pages.shared.text import plain
 
@@ -206,7 +208,8 @@ def show(parameters: OwnersParameters) -> None:
         "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
         "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
         "back. "
-        f"**{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ."
+        f"**{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ: neighbouring data sets differ in "
+        "one unit whose records are zeroed, and how many records and units there are is public."
     )
     own = None
     if inputs.training_source() is Records.UPLOAD:
@@ -220,6 +223,11 @@ def show(parameters: OwnersParameters) -> None:
         records, study = own.records, replace(study, owners=(own.records.num_owners,))
     disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
     asked = (parameters.train_on, "" if own is None else own.account, study, disclosure)
+    try:
+        check(study, records)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        start = False
     if start:
         jobs.start(key, asked, lambda tell, stop: run(study, records, tell, stop), heavy=True)
     running = jobs.watch(key, "Training")
@@ -262,8 +270,21 @@ def settings_words(found: StudyResult, paper: bool) -> str:
         f"personal parameters. {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to the "
         "largest of several. "
         f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
-        "mechanism for a unit that is added or removed. Steps, clip and rate are public and were chosen on other "
-        f"seeds; every owner picks the penalty of its personal part on its own records.{PAPER if paper else ''}"
+        f"mechanism for a unit whose records are zeroed. {replaced_words(study)} Steps, clip and rate are public and "
+        "were chosen on other seeds; every owner picks the penalty of its personal part on its own records."
+        f"{PAPER if paper else ''}"
+    )
+
+
+def replaced_words(study: Study) -> str:
+    """What ε of the training is where a unit is replaced, as in the bounds beside it; a sentence."""
+    pairs = [
+        f"ε = {wording.entered(epsilon)} is ε = {rounded_up(replaced_epsilon(epsilon, study.delta), 3)}"
+        for epsilon in study.epsilons
+    ]
+    return (
+        f"For a unit that is replaced, as the bounds have it, the sensitivity is twice as large: {' and '.join(pairs)} "
+        f"at δ = {wording.entered(study.delta)}."
     )
 
 

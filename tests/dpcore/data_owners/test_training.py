@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, gaussian_epsilon
@@ -14,8 +16,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.audit import shown_epsilon
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled, deal, digits, generated, of_table, split, unit_records
-from dpcore.data_owners.study import Form, Records, Study, run, train_shared, units_of
+from dpcore.data_owners.study import Form, Records, Study, check, run, train_shared, units_of
 from dpcore.data_owners.training import (
+    Stacked,
     TrainingOptions,
     accuracy,
     clipped_sum,
@@ -23,6 +26,7 @@ from dpcore.data_owners.training import (
     personal_parts,
     personalised,
     plain_part,
+    replaced_epsilon,
     shared_part,
     stacked,
     step_noise,
@@ -320,3 +324,56 @@ def test_accuracy_counts_right_classes_of_the_owner_s_own_model() -> None:
     assert accuracy(data, np.array([0, 1, 0]), shared, None) == pytest.approx(2 / 3)
     flipped = np.array([[[0.0], [0.0]], [[-3.0], [3.0]]])
     assert accuracy(data, np.array([0, 1, 0]), shared, flipped) == 1.0
+
+
+@pytest.mark.parametrize(("delta", "printed"), [(1e-5, 2.15), (1e-4, 2.21)])
+def test_a_replaced_unit_is_worth_what_twice_the_sensitivity_is(delta, printed):
+    # Balle and Wang 2018, theorem 8: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ), here for Δ = 1 and 2.
+    def delta_of(epsilon: float, sensitivity: float, sigma: float) -> float:
+        middle, shift = sensitivity / (2.0 * sigma), epsilon * sigma / sensitivity
+        return float(norm.cdf(middle - shift) - math.exp(epsilon) * norm.cdf(-middle - shift))
+
+    sigma = brentq(lambda s: delta_of(1.0, 1.0, s) - delta, 0.5, 50.0, xtol=1e-12)
+    expected = brentq(lambda e: delta_of(e, 2.0, sigma) - delta, 0.5, 10.0, xtol=1e-12)
+    found = replaced_epsilon(1.0, delta)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert found == pytest.approx(printed, abs=0.005)
+
+
+def test_zeroing_a_unit_moves_a_step_by_its_clip_and_replacing_it_by_twice_that():
+    """Brute force over pairs of units: with the same public numbers of records and units."""
+    rng = np.random.default_rng(4)
+    weights = rng.standard_normal((3, 4))
+    others = rng.standard_normal((5, 6, 4))
+    zeroed = replaced = 0.0
+    for _ in range(300):
+        units = []
+        for sign in (0.0, 1.0, 1.0):
+            features = np.concatenate((others, sign * rng.standard_normal((1, 6, 4)) * 5.0))
+            targets = np.eye(3)[rng.integers(0, 3, (6, 6))] if not units else units[0].targets.copy()
+            targets[-1] = np.eye(3)[rng.integers(0, 3, 6)]
+            units.append(Stacked(features, targets, np.ones((6, 6, 1))))
+        sums = [clipped_sum(unit_gradients(one, weights), 0.7) for one in units]
+        zeroed = max(zeroed, float(np.linalg.norm(sums[1] - sums[0])))
+        replaced = max(replaced, float(np.linalg.norm(sums[2] - sums[1])))
+    assert zeroed <= 0.7 * (1 + 1e-9)
+    assert 0.7 < replaced <= 1.4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("per_user", "fits"), [(5, True), (23, False), (10**6, False)])
+def test_a_user_with_more_records_than_an_owner_is_refused(per_user, fits):
+    # 4,000 generated records, four fifths to learn from: 22 for each of 140 owners, 800 for each of 4.
+    study = Study((4, 140), (1.0,), unit=Unit.USER, records_per_user=per_user)
+    if fits:
+        check(study, Records.GENERATED)
+        return
+    with pytest.raises(InvalidInput, match="140 owners each has 22 records to learn from"):
+        check(study, Records.GENERATED)
+
+
+def test_a_table_without_users_offers_no_user_to_protect():
+    records = replace(generated(0), owners=np.arange(4000) % 7, num_owners=7)
+    for unit in (Unit.RECORD, Unit.OWNER):
+        check(Study((7,), (1.0,), unit=unit), records)
+    with pytest.raises(InvalidInput, match="does not say which user a record is of"):
+        check(Study((7,), (1.0,), unit=Unit.USER, records_per_user=2), records)

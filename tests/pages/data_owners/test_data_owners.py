@@ -386,6 +386,15 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     at = finished(at, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(at)
     assert "computed from private data: do not publish" in raw_texts(at)
+    # One relation for each: the training's own, and what its ε is by the one of the bounds.
+    assert "whose records are zeroed" in shown_texts(at)
+    assert "For a unit that is replaced, as the bounds have it" in shown_texts(at)
+    assert "added or removed" not in shown_texts(at)
+    # The table names owners and no users, so that none can be protected.
+    at.session_state["data_owners.unit"], at.session_state["data_owners.records_per_user"] = Unit.USER, 2.0
+    fine(at.run())
+    assert "The table does not say which user a record is of" in errors(at)
+    at.session_state["data_owners.unit"] = Unit.RECORD
     at.session_state["data_owners.tabs"] = "Downloads"
     fine(at.run())
     assert "owners_report_public_html" in {button.key for button in at.get("download_button")}
