@@ -13,7 +13,7 @@ from dpcore.factorisation.parameters import (
     FactorisationParameters,
     RatingSource,
 )
-from pages.shared.question import Facet, Field, From, Question, of_values, public
+from pages.shared.question import Facet, Field, From, Question, public, range_end
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""
@@ -81,13 +81,13 @@ QUESTION = Question(
         "data_seed": public(
             "Seed of the ratings", "The same seed draws the same ratings.", sentence="The seed of the ratings"
         ),
-        "lowest": of_values(
+        "lowest": range_end(
             "Lowest rating",
             "Public: what the lowest rating is by design. Lower ones are raised to it.",
             sentence="The lowest rating",
             width=180,
         ),
-        "highest": of_values(
+        "highest": range_end(
             "Highest rating",
             "Public: what the highest rating is by design. Higher ones are lowered to it.",
             sentence="The highest rating",

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from pages.shared.question import Facet, Field, From, Question, of_values, public
+from pages.shared.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
@@ -53,14 +53,14 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     fields={
-        "lower": of_values(
+        "lower": range_end(
             "Lowest value L",
             "Values below are raised to it. Public: from what the quantity is, not from data.",
             width=130,
             asked="Lowest value, L",
             first=0.0,
         ),
-        "upper": of_values(
+        "upper": range_end(
             "Highest value U",
             "Values above are lowered to it. B = U − L sets how much noise is needed.",
             width=130,

@@ -16,7 +16,7 @@ from dpcore.per_group.parameters import (
     Statistic,
 )
 from dpcore.per_group.selection_rules import SelectionRule
-from pages.shared.question import Facet, Field, From, Question, of_values, public
+from pages.shared.question import Facet, Field, From, Question, public, range_end
 from pages.shared.round_numbers import rounded_out
 
 
@@ -111,9 +111,9 @@ QUESTION = Question(
             first=10.0,
             width=120,
         ),
-        "lower": of_values("Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86),
+        "lower": range_end("Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86),
         # Five fields, the button and their gaps fill the line.
-        "upper": of_values("Highest U", sentence="Highest value U", asked="Highest value, U", width=86),
+        "upper": range_end("Highest U", sentence="Highest value U", asked="Highest value, U", width=86),
         "noise": public(
             "Noise",
             "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",

@@ -110,12 +110,15 @@ def spending(parameters: PrivateParameters, copy: bool) -> str:
     cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
     before, after = session.ledger(), session.ledger().after(facts)
     if not before.releases:
-        return f"**Spends {cost}**, the first on these data ({facts.neighbours.short})."
+        return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
     assert after.spent is not None
     total = f"ε = {rounded_up(after.spent.epsilon)}"
     total += f", δ = {rounded_up(after.spent.delta)}" if after.spent.delta else ""
     made = f"{len(after.releases)} releases"
-    return f"**Spends {cost}.** With what was spent before, **{total}** in {made} ({after.spent.neighbours.short})."
+    return (
+        f"**Spends {cost}.** With what was spent before in this window, **{total}** in {made} "
+        f"({after.spent.neighbours.short})."
+    )
 
 
 COPY_IS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared.question import Facet, Field, From, Question, of_values, public
+from pages.shared.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.round_numbers import rounded_out
 
 BASE_FIELD = 174
@@ -56,14 +56,14 @@ QUESTION = Question(
         ),
         # The base's numbers should be public, but whoever sees the values may have read them off.
         # With more, Streamlit puts buttons into it that take the room of four digits.
-        "low": of_values(
+        "low": range_end(
             "Lowest, L",
             "No answer lies below. Public: from what the quantity is, not from data.",
             sentence="Lowest value L",
             asked="Lowest value, L",
             width=102,
         ),
-        "high": of_values(
+        "high": range_end(
             "Highest, U",
             "No answer lies above. Public: from what the quantity is, not from data.",
             sentence="Highest value U",

@@ -38,6 +38,11 @@ KEPT_MARK = "kept"
 KEPT_GONE = (
     "what was pinned, or kept beside the data in use, is gone: it stays only until the page is loaded anew"
 )
+SPENT_MARK = "spent"
+"""Stands in the address once something was released: after a reload the account of it begins anew."""
+SPENT_GONE = "what was spent before is no longer counted: the account holds for one window, and begins at 0"
+ANEW = (RELOADED, KEPT_GONE, SPENT_GONE)
+"""What a page says that was loaded anew."""
 # For fields that every link has; the range of a label is one that nobody means.
 STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
@@ -120,7 +125,7 @@ def read(
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, present.MARK)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, SPENT_MARK, present.MARK)
         and not name.startswith(GENERATOR_PREFIX)
         and not tour.is_mark(name)
     }
@@ -174,6 +179,10 @@ def apply_once(spec: Question) -> None:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
     if KEPT_MARK in fields:
         problems.add(KEPT_GONE, remedy="Save session, in the sidebar, keeps it as a file")
+    if SPENT_MARK in fields:
+        problems.add(
+            SPENT_GONE, remedy="Open the session file that you saved, or add what you released to it yourself"
+        )
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
 
 
@@ -198,16 +207,22 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a
-    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes
-    by those alone.
+    holds only fields that are declared public, and the ends of a range, which are public by what they are; of uploads,
+    of what is kept and of what was spent it says only that there was some. While a file of the page's own is in use,
+    whatever was entered may have been read off it; a page with data of its own goes by those alone.
     """
     data = session.loaded()
     guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
     if not spec.own_data:
         guarded = guarded or session.original().dataset.is_private
     left_out = (
-        [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
+        [
+            name
+            for name, field in spec.fields.items()
+            if field.comes_from is not From.PUBLIC and not field.published
+        ]
+        if guarded
+        else []
     )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
     touring = put_aside.tour()
@@ -217,9 +232,18 @@ def current_address(spec: Question) -> str:
     aside = touring is not None and (touring.before.pinned or touring.before.second)
     if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
+    if _has_spent():
+        marks[SPENT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"
     return _query(data.origin, *_state(spec), left_out, marks)
+
+
+def _has_spent() -> bool:
+    """Whether anything was released in this session, from the data in use or a page's own."""
+    own = [q.key(q.own_account) for q in catalogue.PAGES if q.own_account]
+    accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *own)]
+    return any(ledger.releases for account in accounts for ledger in account.values())
 
 
 def _state(spec: Question) -> tuple[Any | None, float | None]:

@@ -70,6 +70,8 @@ class Field:
         holds: bool or str where the parameters object has that, and float of numbers, whole ones too.
         whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
         step: What they count by where that is not 1.
+        published: Whether every release states it, as it does the ends of a range: it is asked of what the quantity is,
+            never of the data. It stays in the browser's address beside private data, too.
         placeholder: Shown while it is empty.
         width: In pixels; None for as wide as there is room.
     """
@@ -90,6 +92,7 @@ class Field:
     holds: type = float
     whole: bool = False
     step: float | None = None
+    published: bool = False
     placeholder: str = ""
     width: int | None = None
 
@@ -116,6 +119,8 @@ public = functools.partial(Field, comes_from=From.PUBLIC)
 """A field that is never read off data."""
 of_values = functools.partial(Field, comes_from=From.VALUES)
 """A field that may have been read off values."""
+range_end = functools.partial(of_values, published=True)
+"""One end of the range that values are clamped to."""
 EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
 """The one field that all questions share."""
 

@@ -17,7 +17,7 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Charge, Disclosure, ReleaseFacts
 from pages.shared import cards, fields, file_button
 from pages.shared.question import Question
-from pages.shared.spent import lost_sentence
+from pages.shared.spent import IN_THIS_WINDOW, lost_sentence
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Releases:
         """How much was spent, and whether the latest release, where there is one, is one of earlier settings."""
         if latest is not None:
             cards.label(latest)
-            st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum.")
+            st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
         if lost := lost_sentence(self.ledger, len(self.made), self.of):
             st.warning(f"{lost} {self.ledger.sentence}", icon=":material/warning:")
         if is_earlier:

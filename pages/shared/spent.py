@@ -12,6 +12,12 @@ from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.report.content import Line
 from dpcore.report.markup import literal
 
+IN_THIS_WINDOW = (
+    "Counted in this window alone: another tab, a page that is loaded anew, and a file with one row more or less begin "
+    "at 0. *Save session* keeps the account."
+)
+"""How far an account of what was spent reaches."""
+
 
 def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
     """That more was paid for than the ``made`` releases that are there; empty where it was not."""

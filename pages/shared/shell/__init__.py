@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import beside, cards, file_button, keys, links, put_aside, session, session_file
+from pages.shared import beside, cards, file_button, keys, links, put_aside, session, session_file, spent
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -64,7 +64,7 @@ def show(spec: Question) -> None:
         if (other := beside.second()) is not None and beside.is_another():
             st.caption(f"Beside them: {plain(other.dataset.name)}")
         if session.ledger().releases:
-            st.caption(session.ledger().sentence)
+            st.caption(f"{session.ledger().sentence} {spent.IN_THIS_WINDOW}")
         if spec.own_data:
             st.caption(f"Not used here: {spec.title} has data of its own.")
         save_session()
@@ -92,7 +92,7 @@ def _say_link_problems() -> None:
     problems = st.session_state.get(keys.LINK_PROBLEMS, ())
     if not problems:
         return
-    anew = all(problem.what in (links.RELOADED, links.KEPT_GONE) for problem in problems)
+    anew = all(problem.what in links.ANEW for problem in problems)
     heading = (
         "This page was loaded anew."
         if anew

@@ -269,7 +269,7 @@ def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
 def test_two_draws_add_up_and_it_is_said_before():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
-    assert "With what was spent before, ε = 0.2 in 2 releases" in shown_texts(at).replace("**", "")
+    assert "With what was spent before in this window, ε = 0.2 in 2 releases" in shown_texts(at).replace("**", "")
     fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.5).run())
     assert "With what was spent before, ε = 0.6 in 2 releases" in shown_texts(at).replace("**", "")
     fine(at.button(key="private_release").click().run())
@@ -471,7 +471,16 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     at = on_private_data()
     release_copy(at)
     assert "are here until this page is closed or loaded anew" in shown_texts(at)
-    assert links.UPLOAD_MARK in address_of(at)
+    assert "Counted in this window alone" in shown_texts(at)
+    address = address_of(at)
+    assert links.UPLOAD_MARK in address
+    # Loaded anew, the account begins at 0, and that is said.
+    anew = open_app("Choose privately", **address)
+    said = {problem.what for problem in anew.session_state[keys.LINK_PROBLEMS]}
+    assert said == {links.RELOADED, links.SPENT_GONE}
+    assert "This page was loaded anew" in errors(anew)
+    assert "the first on these data in this window" in shown_texts(anew)
+    assert links.SPENT_MARK not in address_of(anew)
 
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():

@@ -48,6 +48,7 @@ from tests.pages.driving import (
     begin,
     chart,
     data,
+    dataset_of,
     errors,
     fine,
     go,
@@ -60,6 +61,7 @@ from tests.pages.driving import (
     trace,
     upload,
     use,
+    with_data,
 )
 
 ADDRESS = "http://127.0.0.1:8501/anything?link=7"
@@ -683,7 +685,8 @@ def test_an_address_follows_the_page_and_brings_it_back():
 
 def test_the_address_of_private_data_holds_only_what_is_public():
     rows = "".join(f"u{k},{k}\n" for k in range(9))
-    at = on_file(("user_id,amount\n" + rows).encode(), "Mean")
+    content = ("user_id,amount\n" + rows).encode()
+    at = on_file(content, "Mean")
     at.number_input(key="mean.lower").set_value(-3.5)
     at.number_input(key="mean.upper").set_value(93.25)
     at.number_input(key="mean.own_cap").set_value(6.0)
@@ -692,6 +695,9 @@ def test_the_address_of_private_data_holds_only_what_is_public():
         "link": "1",
         "data": "upload",
         "epsilon": "1",
+        # The range is asked of what the quantity is, and every release states it.
+        "lower": "-3.5",
+        "upper": "93.25",
         "variance_source": "values",
         "counts": "private",
         links.UPLOAD_MARK: "1",
@@ -700,7 +706,11 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     other = open_app("Mean", **address_of(at))
     assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     assert other.session_state["mean.counts"].value == "private"
-    assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (0.0, 1.0)
+    # So a person who brings the file again is not asked for it again.
+    assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)
+    again = fine(with_data(other, dataset_of(content, "file.csv")).run())
+    assert (again.session_state["mean.lower"], again.session_state["mean.upper"]) == (-3.5, 93.25)
+    assert "What range can a value have?" not in shown_texts(again)
 
 
 def test_what_was_pinned_or_kept_beside_is_said_to_be_gone_after_a_reload():
