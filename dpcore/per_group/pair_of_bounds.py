@@ -243,7 +243,7 @@ class _Passes:
         self.even = float(weights[0]) if bool(weights.min() == weights.max()) else None
         self.signed = bool((facet.counts < 0.0).any())
         self.most = int(facet.sizes[0])
-        self.largest, self.smallest = float(facet.amounts.max()), float(facet.amounts.min())
+        self.largest = float(facet.amounts.max())
 
     def lowest(self, low: float, high: float, limit: float, window: tuple[int, int] | None = None) -> _Lowest:
         """The least bound over the L0 of a window, for L-infinity in [low, high]; ``limit`` where that is less."""
@@ -290,10 +290,6 @@ class _Passes:
         return values, at
 
     def _columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
-        if low == high and self.largest <= 1.0 and high >= self.largest and not self.signed:
-            # Distinct users, and rows of which nobody has two in a group: amounts are 0 or 1.
-            kept = counts if self.smallest == 1.0 else counts * amounts
-            return _Columns([kept], [kept], [self._cut(high)])
         if low == high:
             kept = np.minimum(amounts, high)
             linear = kept * counts

@@ -475,7 +475,7 @@ def norm_curves(view: PerGroupView) -> NormCurves:
     problem = view.problem
     chosen = [x for x in (view.cap.max_norm, view.radial.max_norm) if x > 0.0]
     norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-    middle = chosen or [max(norm, 1.0)]
+    middle = chosen or [norm or 1.0]
     low, high = min(middle) / 30.0, max(middle) * 30.0
     points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
     norms = np.unique(np.r_[np.geomspace(low, high, points), chosen])

@@ -58,8 +58,8 @@ def shared_choice(
     found = shared_pair(
         problems, choices, progress=in_turn(progress, parts - 1, parts), should_stop=should_stop
     )
-    # Where nobody adds more than 1 to a group, the main figure has the error over L0 in place of a map of both bounds.
-    flat = float(np.abs(problems[0].amounts).max()) <= 1.0
+    # Where nobody counts twice in a group, the main figure has the error over L0 in place of a map of both bounds.
+    flat = problems[0].whole and float(problems[0].amounts.max()) <= 1.0
     curve = errors_by_groups(problems[1], 1.0) if flat else None
     pairs = [(found.max_groups, found.max_amount), *((one.max_groups, one.max_amount) for one in choices)]
     return SharedChoice(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group import pair_of_bounds as module
-from dpcore.per_group.pair_of_bounds import SortedPairs, best_pair
+from dpcore.per_group.pair_of_bounds import SortedPairs, best_pair, errors_by_groups
 from tests.dpcore.per_group.conftest import random_pairs
 
 
@@ -102,6 +102,53 @@ def test_sums_are_bounded_by_a_real_number() -> None:
         least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
         assert found.error <= least / (1 - tolerance)
         assert found.certificate.lower_bound <= least * (1 + 1e-12)
+
+
+def sums_of(amounts: np.ndarray) -> UserGroupPairs:
+    """40 users, each in the first so many of 12 groups, with these amounts over and over."""
+    per_user = 1 + np.arange(40) % 12
+    users = np.repeat(np.arange(40), per_user)
+    groups = np.arange(users.size) - np.repeat(np.cumsum(per_user) - per_user, per_user)
+    return UserGroupPairs.from_arrays(users, groups, 12, sums=np.resize(amounts, users.size))
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(objective: Objective) -> None:
+    # Each piece between two amounts has one least point at most, so that a fine grid within it comes near any pair.
+    laplace, gaussian = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
+    cases = (laplace, 5.0, [1.0, 2.0]), (laplace, 1.0, [0.5, 1.0, 3.0, 40.0]), (gaussian, 5.0, [1.0])
+    for seed, (noise, epsilon, several) in enumerate(cases):
+        amounts = np.random.default_rng(seed).choice(several, 60)
+        found = []
+        for unit in (0.01, 300.0, 1e-9):
+            floor = 3.0 * unit if objective.floored else None
+            problem = PerGroupProblem(
+                sums_of(amounts * unit),
+                PerGroupParameters(
+                    epsilon,
+                    Statistic.SUM,
+                    noise=noise,
+                    delta=None if noise is NoiseKind.LAPLACE else 1e-5,
+                    objective=objective,
+                    floor=floor,
+                ),
+            )
+            best = best_pair(problem)
+            error = best.error if objective.relative else best.error / unit
+            found.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
+            least = pair_error(problem, best.max_groups, best.max_amount)
+            assert best.error == pytest.approx(min(least, problem.error_of_nothing), rel=1e-12)
+            edges = np.r_[0.0, np.unique(problem.amounts)]
+            fine = np.concatenate([np.linspace(a, b, 5)[1:] for a, b in pairwise(edges)])
+            tried = {
+                (cap, float(c)): pair_error(problem, cap, float(c)) for cap in range(1, 13) for c in fine
+            }
+            assert best.error <= min(*tried.values(), problem.error_of_nothing) * (1 + 1e-6)
+            assert best.certificate.lower_bound <= min(tried.values()) * (1 + 1e-12)
+            for c in (fine[-1], fine[3]):
+                every = [tried[cap, float(c)] for cap in range(1, 13)]
+                assert errors_by_groups(problem, float(c)) == pytest.approx(every, rel=1e-9)
+        assert len(set(found)) == 1
 
 
 def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_between_amounts() -> None:
