@@ -35,7 +35,7 @@ class Statistic(enum.Enum):
 
     @property
     def non_negative(self) -> bool:
-        """Whether amounts of at least 0 are added up, so that a bound on a user's whole vector is never worse."""
+        """Whether amounts of at least 0 are added up, so that for every pair a cap errs no more in any group."""
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 
     @property

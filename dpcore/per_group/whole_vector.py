@@ -6,8 +6,9 @@ vector c_u >= 0 alone:
 - cap: y_ug = min(c_ug, lambda_u) with the largest lambda_u for which the norm of y_u is at most T;
 - radial: y_u = c_u min(1, T / |c_u|).
 
-**The cap is never worse than any pair of bounds, group by group**, for rows, distinct users and sums of amounts of at
-least 0 on a public list of groups. Take L0 = l, Linf = C, and T = l C (L1) or sqrt(l) C (L2), for which the noise is
+**For every pair of bounds there is a cap that errs no more in any group**, for rows, distinct users and sums of amounts
+of at least 0 on a public list of groups. So the best cap errs no more over all groups than the best pair; in a single
+group it may. Take L0 = l, Linf = C, and T = l C (L1) or sqrt(l) C (L2), for which the noise is
 the same, with either relation. Write k for the user's number of groups and p = min(1, l/k); we show y_ug >=
 p min(c_ug, C), so that no group has more bias, and there is no sampling variance.
 

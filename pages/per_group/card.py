@@ -257,7 +257,8 @@ def _facts(view: PerGroupView) -> dict[str, str]:
         facts["Without sampling"] = (
             f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
             f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
-            "these statistics and public groups no pair has less error than the best cap, in any group."
+            "these statistics and public groups there is, for every pair, a cap that errs no more in any group. So the "
+            "best cap errs no more over all groups than the best pair; in a single group it may."
         )
     elif not view.is_mean and view.selected is None:
         facts["Without sampling"] = (

@@ -39,15 +39,16 @@ def scaling(view: answer.PerGroupView, data: Dataset) -> None:
             else "With sums of any sign, clipping can cancel bias"
         )
         st.info(
-            f"{what}: that a cap on whole vectors is never worse than a pair holds only for rows, distinct users and "
-            "sums of amounts of at least 0.",
+            f"{what}. That for every pair there is a cap on whole vectors which errs no more holds only for rows, "
+            "distinct users and sums of amounts of at least 0.",
             icon=":material/info:",
         )
         return
     st.markdown(
         "Instead of dropping groups at random, bring each user's whole vector to a norm of at most T: by one *cap* for "
-        "all of their groups, or by *scaling* all of them alike. The best cap is never worse than the best pair, in "
-        "any group; scaling often errs least over all groups."
+        "all of their groups, or by *scaling* all of them alike. For every pair there is a cap that errs no more in "
+        "any group, so that the best cap errs no more over all groups than the best pair. Scaling often errs least "
+        "over all groups."
     )
     curves = cached.norm_curves(data.digest, view.parameters, view)
     shared_figures.show_picture(figures.norm_picture(view, curves, data.provenance))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -27,10 +29,13 @@ from dpcore.per_group import (
     SelectionRule,
     Statistic,
     UserGroupPairs,
+    VectorRule,
+    kept,
+    moments,
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, methods, report, tabs, work
+from pages.per_group import answer, card, distribution, figures, inputs, methods, report, shared, tabs, work
 from pages.shared import keys, missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -119,6 +124,21 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
     assert "If you can change amounts" in card.card(answer.compute(SHOP, asked()), SHOP).detail
 
 
+def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: answer.PerGroupView) -> None:
+    problem = rows.problem
+    assert rows.cap is not None
+    missing = problem.per_group(problem.amounts - kept(problem, VectorRule.CAP, rows.cap.max_norm))
+    of_cap = missing**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
+    of_pair = moments(problem, 1, 1).mean_squares
+    assert np.any(of_pair < of_cap)
+    assert problem.error(of_pair) > rows.cap.error
+    told = [card.card(rows, SHOP).facts["Without sampling"], inspect.getsource(tabs.scaling)]
+    for text in [*told, Path(figures.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
+        words = re.sub(r'["\s]+', " ", text)
+        assert "a cap that errs no more in any group" in words
+        assert not re.search(r"(less error than|never worse than)[^.]*in any group", words)
+
+
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic, words in ((Statistic.ROWS, "publishing 0"), (Statistic.MEAN, "the middle of the range")):
         view = answer.compute(SHOP, asked(statistic, 1e-5))
@@ -154,6 +174,37 @@ def test_the_persons_own_pair_is_compared_and_marked() -> None:
     assert any("Your own pair, 2 × 5" in name for name in card.card(view, SHOP).facts)
     names = [t.name for t in figures.map_figure(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
+
+
+def test_sums_in_a_large_unit_have_the_same_answer() -> None:
+    assert SHOP.pairs is not None
+    amounts, unit = 1.0 + np.arange(SHOP.pairs.user_codes.size) % 2, 100.0
+    # 1 and 2; in the large unit 0.01 and 0.02.
+    facets = [
+        replace(
+            SHOP.pairs,
+            rows=np.ones(amounts.size, dtype=np.int64),
+            sums=amounts / x,
+            sums_of_squares=(amounts / x) ** 2,
+            value_range=(1.0 / x, 2.0 / x),
+        )
+        for x in (1.0, unit)
+    ]
+    small, large = (replace(SHOP, pairs=facet) for facet in facets)
+    nothing: dict[str, object] = {"objective": Objective.MEAN_RMSE, "num_groups": 400}  # No T is of use.
+    for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
+        plain, scaled = (answer.compute(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
+        assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
+        assert scaled.good_groups == plain.good_groups
+        assert (scaled.pair is None) == (plain.pair is None)
+        norms, norms_scaled = (answer.norm_curves(view).norms for view in (plain, scaled))
+        assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
+    shared_of_sums = shared.shared_choice(
+        [large, large], asked(Statistic.SUM), lambda share: None, lambda: False
+    )
+    assert shared_of_sums is not None
+    assert shared_of_sums.upwards == "L∞"  # The figure is a map, not a line of distinct users.
+    assert shared_of_sums.curve is None
 
 
 def test_distinct_users_have_one_bound_and_a_line() -> None:
