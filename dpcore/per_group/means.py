@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
@@ -65,6 +66,7 @@ class MeanChoice:
         certificate: Where every pair was looked at, over all of them; else None.
         evaluations: How often the error was computed.
         ended: How the search ended, a sentence.
+        settled: Whether the search came to its end, and was not stopped.
     """
 
     max_groups: int
@@ -74,6 +76,7 @@ class MeanChoice:
     certificate: Certificate | None
     evaluations: int
     ended: str
+    settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:
@@ -202,11 +205,15 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         raise refusal("the statistic must be a mean")
     most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     found: dict[tuple[int, int], float] = {}
+    stopped = False
 
     def look(groups: int, rows: int) -> float:
+        nonlocal stopped
         at = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
-        if at not in found and not (found and should_stop()):
-            found[at] = mean_error(problem, *at)
+        if at not in found:
+            stopped = stopped or (bool(found) and should_stop())
+            if not stopped:
+                found[at] = mean_error(problem, *at)
         return found.get(at, math.inf)
 
     every = most_groups * most_rows <= ENUMERATED
@@ -225,11 +232,16 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         certificate = Certificate(error, error, "every pair was looked at, and to release nothing")
         ended = f"All {len(found):,} pairs were looked at."
     else:
-        ended = f"Best of {len(found):,} pairs that a search looked at; nothing proves that there is no better one."
+        best = "Stopped: best" if stopped else "Best"
+        ended = (
+            f"{best} of {wording.counted(len(found), 'pair')} that a search looked at; "
+            "nothing proves that there is no better one."
+        )
     if not releases:
-        ended = f"Publishing the middle of the range errs least. {ended}"
+        nothing_better = "No pair that was looked at errs less than publishing the middle of the range."
+        ended = f"{'Publishing the middle of the range errs least.' if complete else nothing_better} {ended}"
     groups, rows = at if releases else (0, 0)
-    return MeanChoice(groups, float(rows), error, nothing, certificate, len(found), ended)
+    return MeanChoice(groups, float(rows), error, nothing, certificate, len(found), ended, not stopped)
 
 
 def _search(

@@ -59,6 +59,7 @@ class PairChoice:
         certificate: The error beside a lower bound for every pair, and for releasing nothing.
         passes: Passes over the pairs that it took.
         ended: How the search ended, a sentence.
+        settled: Whether the search came to its end, and was not stopped. Else a better pair than nothing may be left.
     """
 
     max_groups: int
@@ -68,10 +69,11 @@ class PairChoice:
     certificate: Certificate
     passes: int
     ended: str
+    settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:
-        """Whether publishing 0 in every group is better than any pair of bounds."""
+        """Whether no pair of bounds was found that errs less than publishing 0 in every group."""
         return self.max_groups == 0
 
 
@@ -602,7 +604,8 @@ def best_pair(
         nothing,
         certificate,
         passes.done,
-        _ended(found.max_groups, bool(search.open), passes.done, None if problem.whole else tolerance),
+        _ended(found.max_groups, search.open, passes.done, None if problem.whole else tolerance),
+        not search.open,
     )
 
 

@@ -59,7 +59,7 @@ if not best.releases_nothing:
     say(words.pair_label(parameters), words.pair_words(parameters, groups, amount))
     say("Error of the pair", words.error_words(parameters, error))
 else:
-    say("Best pair", "none")
+    say("Best pair", "none" if best.settled else "none found")
     say("Error of publishing nothing", words.error_words(parameters, error))
 proof = "" if best.certificate is None else best.certificate.sentence
 say("Pair, how sure", f"{best.ended} {proof}")

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
@@ -248,13 +249,18 @@ def best_selected_pair(
         "what is kept; so is to release nothing"
     )  # fmt: skip
     done = selection.evaluations - begun
-    if not groups:
-        ended = "Nothing useful can be released: publishing no group errs least."
-    elif certificate.relative_gap <= max(tolerance, 1e-12) * (1.0 + 1e-9):
+    settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
+    if not settled:
+        found = "" if groups else ", before a pair was found that errs less than publishing no group"
+        after = wording.counted(done, "evaluation")
+        ended = f"Stopped after {after}{found}; the certificate says how far a better pair can lie."
+    elif groups:
         ended = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
+    elif certificate.proves(1e-12):
+        ended = "Nothing useful can be released: publishing no group errs least."
     else:
-        ended = f"Stopped after {done:,} evaluations; the certificate says how far a better pair can lie."
-    return PairChoice(groups, amount, value, nothing, certificate, done, ended)
+        ended = f"Nothing useful can be released: no pair errs less than publishing no group by {tolerance:g} of it."
+    return PairChoice(groups, amount, value, nothing, certificate, done, ended, settled)
 
 
 class _Search:

@@ -55,11 +55,15 @@ def headline(view: PerGroupView) -> str:
     epsilon = wording.entered(view.parameters.epsilon)
     if view.pair is not None:
         return f"{pair_words(view)}."
-    if view.selected is not None and view.selected.vector is None:
-        return f"Release nothing at ε = {epsilon}: what little is released errs more than nothing."
     if view.saved < WORTH:
         what = "the middle of the range" if view.is_mean else "0"
-        return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
+        nothing = f"publishing {what} in every group" if view.selected is None else "publishing no group"
+        if view.choice.settled:
+            pair = (
+                "no pair of bounds" if view.choice.certificate is not None else "no pair that was looked at"
+            )
+            return f"Release nothing at ε = {epsilon}: {pair} errs less than {nothing}."
+        return f"No pair was found at ε = {epsilon} that errs less than {nothing}. The search does not rule one out."
     return f"Keep every row, and scale the user: {wording.percent(view.saved)} less error than publishing nothing."
 
 
@@ -93,7 +97,7 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
             )
         )
     else:
-        found.append(KeyNumber("Best pair", "none"))
+        found.append(KeyNumber("Best pair", "none" if view.choice.settled else "none found"))
     found.append(
         KeyNumber(
             "Error of the pair" if pair is not None else "Error of publishing nothing",

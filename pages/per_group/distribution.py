@@ -106,7 +106,7 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
     shown = words.pair_words(asked, choice.max_groups, choice.max_amount) if view.pair else "none"
     groups = wording.counted(choice.max_groups, "group")
     if view.pair is None:
-        headline = f"Release nothing at ε = {epsilon}: publishing 0 in every group errs least."
+        headline = f"Release nothing at ε = {epsilon}: no pair was found that errs less than publishing 0 everywhere."
     elif asked.statistic is Statistic.USERS:
         headline = f"Count each user in at most {groups}, or about as many."
     else:

@@ -29,7 +29,8 @@ def methods(view: PerGroupView, data: Dataset) -> Methods:
         f"The bound was chosen to minimise the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and "
         "the random choice of a user's groups."
     )
-    return _methods(view.parameters, data, _found(view), rule)
+    proved = view.choice.settled and view.choice.certificate is not None
+    return _methods(view.parameters, data, _found(view), rule, proved)
 
 
 def of_distribution(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> Methods:
@@ -41,7 +42,7 @@ def of_distribution(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> 
     return _methods(p, data, "" if pair is None else _pair_found(p, pair, "about "), rule)
 
 
-def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str) -> Methods:
+def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str, proved: bool = False) -> Methods:
     delta = float_above(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     return Methods(
         guarantee=guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
@@ -49,14 +50,15 @@ def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str) -> Met
         withheld=f"What one user contributes to all groups was bounded, and {noise(p.noise.value)} was added "
         "in every group.",
         disclosure=data.provenance,
-        nothing="" if found else _nothing(p),
+        nothing="" if found else _nothing(p, proved),
         rule=rule,
     )
 
 
-def _nothing(p: PerGroupParameters) -> str:
+def _nothing(p: PerGroupParameters, proved: bool) -> str:
+    has = "has" if proved else "was found that has"
     return (
-        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds has a smaller "
+        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller "
         f"{OBJECTIVES[p.objective]} than releasing nothing, and nothing was released."
     )
 

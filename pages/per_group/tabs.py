@@ -97,7 +97,8 @@ def survival_sentences(view: answer.PerGroupView) -> list[str]:
             f"{wording.counted(view.sizes.size, 'group')} are released on average; {which}."
         )
     if not sentences:
-        sentences.append("Releasing no group errs least.")
+        nothing = "No bounds that were looked at err less than releasing no group."
+        sentences.append("Releasing no group errs least." if view.choice.settled else nothing)
     return sentences
 
 

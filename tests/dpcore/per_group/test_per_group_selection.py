@@ -314,11 +314,25 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     assert found.certificate.relative_gap > 1e-3
     assert found.ended.startswith("Stopped")
     assert told[-1] == 1.0
-    assert best_selected_pair(selection, should_stop=lambda: True).releases_nothing
+    # Nothing was looked at: that there is nothing useful is not known.
+    at_once = best_selected_pair(selection, should_stop=lambda: True)
+    assert at_once.releases_nothing
+    assert at_once.certificate.relative_gap > 1e-3
+    assert at_once.ended.startswith("Stopped after 1 evaluation, before a pair was found")
+    assert (at_once.settled, found.settled) == (False, False)
+    hopeless = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM, epsilon=1e-4)))
+    for most in (5, 20):
+        short = best_selected_pair(hopeless, max_evaluations=most)
+        assert short.releases_nothing
+        assert short.settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.ended)
     better = best_selected_pair(selection)
     assert better.error <= found.error
     assert found.certificate.lower_bound <= better.error
     assert better.certificate.relative_gap <= 1e-3
+    assert better.settled
+    nothing = best_selected_pair(hopeless)
+    assert nothing.settled
+    assert nothing.ended.startswith("Nothing useful can be released")
 
 
 def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:

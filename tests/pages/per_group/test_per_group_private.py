@@ -22,7 +22,7 @@ from dpcore.per_group import (
     Statistic,
     UserGroupPairs,
 )
-from pages.per_group import answer, card, figures, report, tabs, work
+from pages.per_group import answer, card, figures, methods, report, tabs, work
 from pages.per_group.selected import parts_of
 from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
 
@@ -158,6 +158,26 @@ def test_stop_gives_what_was_found_until_then() -> None:
     assert view.choice.ended.startswith("Stopped")
     assert view.map.amounts.size < answer.SELECTED_ROWS
     assert figures.map_figure(view).data
+    # Stopped before anything was looked at: nothing says that nothing is best.
+    questions = (
+        asked(),
+        PerGroupParameters(1.0),
+        PerGroupParameters(1e-3, Statistic.MEAN, lower=0.0, upper=100.0),
+    )
+    for question in questions:
+        early = answer.compute(SHOP, question, should_stop=lambda: True)
+        if early.pair is None:
+            told = card.card(early, SHOP)
+            assert not early.choice.settled
+            assert "Nothing useful" not in early.choice.ended
+            assert "errs least" not in early.choice.ended
+            assert told.figures[0].value == "none found"
+            if "scale" not in told.headline:
+                assert told.headline.startswith("No pair was found at ε")
+                assert "no bound on what a user adds was found" in methods.methods(early, SHOP).nothing
+            if early.selected is not None:
+                assert tabs.survival_sentences(early)[-1].startswith("No bounds that were looked at")
+    assert early.pair is None
     public = answer.compute(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
     assert public.cap is not None
     assert public.cap.ended.startswith("Stopped")
