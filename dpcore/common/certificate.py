@@ -22,6 +22,7 @@ class Certificate:
         value: Objective at the returned point.
         lower_bound: A number that no feasible point can go below.
         argument: What the lower bound rests on, in words.
+        approximation: Where value and bound are of an approximate objective, what is approximate in it; else empty.
 
     Raises:
         CertificateError: The bound lies above the value by more than rounding (relative gap < -1e-9).
@@ -30,6 +31,7 @@ class Certificate:
     value: float
     lower_bound: float
     argument: str
+    approximation: str = ""
 
     def __post_init__(self) -> None:
         if self.relative_gap < IMPOSSIBLE_GAP:
@@ -56,6 +58,9 @@ class Certificate:
     def sentence(self) -> str:
         """The proof in words, its figure never rounded toward a better one."""
         gap = self.relative_gap
+        if self.approximation:
+            least = "Best" if gap <= 1e-12 else f"Within {gap:.1e} of the best"
+            return f"{least} by an approximate error: {self.argument}. In it {self.approximation}."
         if math.isinf(gap):
             return f"Not proved: no finite lower bound ({self.argument})."
         if gap <= 1e-12:

@@ -43,9 +43,10 @@ def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
         found[3:5] = [
             "Under a pair of bounds each user keeps L0 of their groups, and in each at most L∞ rows, all drawn at "
             "random",
-            "Half of ε, and of δ, is for the noisy sum, half for the noisy number of rows; their ratio is brought into "
-            "the range",
-            "The moments of both are exact; the error of the ratio is that of a normal pair with these moments",
+            "For every group the rows' distances from the lower and from the upper end of the range are added up, and "
+            "released as one vector with the whole of ε and δ; from both follows the mean, brought into the range",
+            "In the errors the noise is exact, and the random choice of groups and rows stands by its moments up to "
+            "the third",
         ]
     return tuple(found)
 

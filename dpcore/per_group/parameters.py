@@ -251,16 +251,18 @@ class PerGroupParameters:
         return self.lower, self.upper
 
     def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
-        """Standard deviations of the noise of a mean's two sums: of values less the middle of their range, and of rows.
+        """Standard deviations of the noise of a mean's sum, of values less the middle of their range, and of its rows.
 
-        Each gets half of epsilon, and of delta. One user moves the first by at most L0 * Linf * (upper - lower) / 2, of
-        any sign, the second by at most L0 * Linf.
+        Released is one vector with two entries per group: the kept rows' distances from ``lower`` added up, and those
+        from ``upper``. A user's n rows in a group add a, b >= 0 with a + b = n (upper - lower); so the vector of a user
+        has entries of at least 0, an L1 norm of at most L0 * Linf * (upper - lower), and an L2 norm of at most
+        sqrt(L0) * Linf * (upper - lower), both reached where all values are at one end. Half the difference of the two
+        noisy entries is the sum, their sum over (upper - lower) the number of rows; these two are uncorrelated.
         """
         low, high = self.mean_range
-        half = self._half_noise * math.sqrt(self.noise.unit_variance)
         norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
-        reach = half * norm * max_rows
-        return reach * self._factor(False) * (high - low) / 2.0, reach * self._factor(True)
+        entry = self._deviation * self._factor(True) * norm * max_rows * (high - low)
+        return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)
 
     def check_sizes(self, totals: FloatArray) -> None:
         """Refuse groups of which none is large, where the error is that of large ones."""
@@ -285,11 +287,6 @@ class PerGroupParameters:
             size = np.maximum(np.abs(totals), self.floor)
             return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.rooted else size**2)))
         return np.asarray(counted / float(times @ counted))
-
-    @cached_property
-    def _half_noise(self) -> float:
-        delta = None if self.delta is None else self.delta / 2.0
-        return noise_error.unit_scale(self.noise, self.epsilon / 2.0, delta)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -153,14 +152,26 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
                 upper=9.0,
                 **noise,  # type: ignore[arg-type]
             )
-            of_sum, of_rows = mean.mean_noise(3, 4)
-            half = PerGroupParameters(
-                0.5, Statistic.SIGNED_SUM, neighbours=relation, **({**noise, "delta": 5e-7} if noise else {})
-            )  # type: ignore[arg-type]
-            # 4 rows of values up to 5 from the middle: sums up to 20; rows are of at least 0.
-            assert of_sum == pytest.approx(float(half.pair_noise(3, 20)), rel=1e-12)
-            counted = replace(half, statistic=Statistic.ROWS)
-            assert of_rows == pytest.approx(float(counted.pair_noise(3, 4)), rel=1e-12)
+            # Two entries of at least 0 per group, from either end of the range: 4 rows add 40 to them together.
+            entries = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
+            declared, largest = float(entries.pair_sensitivity(3, 40)), 0.0
+            for _ in range(400):
+                vectors = np.zeros((2, 8, 2))
+                for vector in vectors:
+                    above = 40.0 * rng.random(3)
+                    vector[rng.permutation(8)[:3]] = np.stack([above, rng.random() * (40.0 - above)], axis=1)
+                change = vectors[0] if relation is RELATIONS[0] else vectors[0] - vectors[1]
+                largest = max(largest, float(np.linalg.norm(change.ravel(), order)))
+            assert largest <= declared * (1 + 1e-12)
+            # In three groups all rows of one user at the upper, all of the other at the lower end.
+            ends = np.r_[40.0, 40.0, 40.0, 0.0, 0.0, 0.0]
+            change = ends if relation is RELATIONS[0] else ends - ends[::-1]
+            assert np.linalg.norm(change, order) == pytest.approx(declared, rel=1e-12)
+            # Half the difference of the two, and their sum over the length of the range.
+            entry = float(entries.pair_noise(3, 40))
+            assert mean.mean_noise(3, 4) == pytest.approx(
+                (entry / math.sqrt(2.0), entry * math.sqrt(2.0) / 10.0), rel=1e-12
+            )
 
 
 def test_the_declared_sensitivity_is_reached() -> None:

@@ -1,0 +1,163 @@
+"""Mean squared error of a noisy mean, clamp(S / max(N, 1)) in [-h, h], for a noisy sum S and a noisy number of rows N.
+
+The noise is that of a vector with two entries per group, the kept rows' distances from the lower and from the upper end
+of the range (`PerGroupParameters.mean_noise`): S is half their difference, N their sum over the range 2 h.
+
+- Gaussian noise: S and N stay independent, and the clamp of a normal S has closed moments. The integral over N has
+  panels that meet where N = 1.
+- Laplace noise of scale b on both entries: with g = b / (2 h), the noise T of N and D of S / h have the density
+  exp(-max(|T|, |D|) / g) / (8 g^2). Given T, D is uniform up to |T| and has exponential tails beyond, so that the
+  clamp's moments are closed again. The integral over T has panels that meet at T = 0, where N = 1, and where the clamp
+  leaves the uniform part.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from dpcore.contributions import FloatArray
+
+LEAST_ROWS = 1.0
+"""What the noisy number of rows is raised to before it divides."""
+NODES = 12
+"""Nodes of a panel. No mean square of 6,000 was off by more than 3e-4 of it (Laplace), 2e-5 of it (Gaussian noise)."""
+FAR = 36.0
+"""Scales of Laplace noise beyond which what is left of it, 1e-14, is left out; standard deviations: a quarter of it."""
+BLOCK = 1 << 16
+"""Entries of the arrays held at once: they stay in the processor's cache."""
+
+
+def laplace_squares(
+    sums: FloatArray, rows: FloatArray, scale: float, half: float, truth: FloatArray
+) -> FloatArray:
+    """Mean squared error where a sum and a number of rows get Laplace noise, shape of ``sums``.
+
+    Args:
+        sums: Sum of the values less the middle of their range, before noise, shape (n,).
+        rows: Number of rows, before noise, shape (n,).
+        scale: Scale b of the noise on the two entries of each group, above 0, in the unit of values.
+        half: Half of the range, h.
+        truth: True mean less the middle of the range, shape (n,).
+    """
+    unit = scale / (2.0 * half)
+    x, n, mean = sums / (half * unit), rows / unit, truth / half
+    found = [_laplace(x[i, None], n[i, None], mean[i, None], LEAST_ROWS / unit) for i in _blocks(sums.size)]
+    return np.concatenate(found) * half**2
+
+
+def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, least: float) -> FloatArray:
+    """The same with sums over h g, rows over g, and means over h: noise of scale 1, a clamp to [-1, 1]."""
+    away, by_tail = np.polynomial.laguerre.laggauss(NODES)
+    share, by_share = _panel()
+    turn = least - n  # The noise at which N is least.
+    low, high, length = np.minimum(turn, 0.0), np.maximum(turn, 0.0), np.minimum(np.abs(turn), FAR)
+    bend = np.clip((n - np.abs(x)) / 2.0, 0.0, length)
+    rest = length - bend
+    noise = np.concatenate(
+        [low - away, high + away, np.sign(turn) * bend * share, np.sign(turn) * (bend + rest * share)], axis=1
+    )
+    weight = np.concatenate(
+        [
+            np.exp(low) * by_tail,
+            np.exp(-high) * by_tail,
+            bend * by_share * np.exp(-bend * share),
+            rest * by_share * np.exp(-bend - rest * share),
+        ],
+        axis=1,
+    )
+    size = np.abs(noise)
+    divisor = np.maximum(n + noise, least)
+    # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this.
+    shift = x - truth * divisor
+    up, up_square = _reached(divisor - x, size)
+    down, down_square = _reached(divisor + x, size)
+    square = (up_square + down_square + 2.0 * shift * (up - down) + shift * shift) / (divisor * divisor)
+    return np.asarray(np.einsum("ij,ij->i", square, weight * (size + 1.0) / 4.0))
+
+
+def _reached(end: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Integrals from 0 to ``end`` of P(D > y) and of 2 y P(D > y), for D given |T| = ``size``.
+
+    E clamp(D; -a, b) is the first at b less that at a, E clamp^2 the sum of the second, also where a or b is negative.
+    """
+    far = np.abs(end)
+    inside = np.minimum(far, size)
+    beyond = far - inside
+    density = 1.0 / (size + 1.0)
+    passed = -np.expm1(-beyond)
+    once = inside / 2.0 - inside**2 * density / 4.0 + density * passed / 2.0
+    twice = inside**2 / 2.0 - inside**3 * density / 3.0 + passed - density * beyond * (1.0 - passed)
+    negative = end < 0.0
+    return np.where(negative, once - far, once), np.where(negative, far * far - twice, twice)
+
+
+def normal_squares(
+    sums: FloatArray,
+    rows: FloatArray,
+    variance: FloatArray,
+    rows_noise: float,
+    half: float,
+    truth: FloatArray,
+) -> FloatArray:
+    """Mean squared error where the noisy sum and number of rows are normal and independent, shape of ``sums``.
+
+    Args:
+        sums: Mean of the sum of values less the middle of their range, shape (n,).
+        rows: Number of rows, before noise, shape (n,).
+        variance: Variance of the noisy sum, above 0, shape (n,).
+        rows_noise: Standard deviation of the noise of the rows, above 0.
+        half: Half of the range.
+        truth: True mean less the middle of the range, shape (n,).
+    """
+    found = [
+        _normal(sums[i, None], rows[i, None], variance[i, None], truth[i, None], rows_noise, half)
+        for i in _blocks(sums.size)
+    ]
+    return np.concatenate(found)
+
+
+def _normal(
+    sums: FloatArray, rows: FloatArray, variance: FloatArray, truth: FloatArray, spread: float, half: float
+) -> FloatArray:
+    from scipy.special import ndtr
+
+    share, by_share = _panel()
+    end = FAR / 4.0
+    # From -9 to 9 standard deviations of the rows, split where N is least, and in the middle of the longer part.
+    turn = np.clip((LEAST_ROWS - rows) / spread, -end, end)
+    middle = np.where(turn > 0.0, (turn - end) / 2.0, (turn + end) / 2.0)
+    first, second = np.minimum(turn, middle), np.maximum(turn, middle)
+    edges = [np.full_like(turn, -end), first, second, np.full_like(turn, end)]
+    nodes = np.concatenate([a + (b - a) * share for a, b in pairwise(edges)], axis=1)
+    weights = np.concatenate([(b - a) * by_share for a, b in pairwise(edges)], axis=1)
+    weights *= np.exp(-0.5 * nodes**2) / math.sqrt(2.0 * math.pi)
+    divisor = np.maximum(rows + spread * nodes, LEAST_ROWS)
+    mean, deviation = sums / divisor, np.sqrt(variance) / divisor
+    low, high = (np.clip(end / deviation, -1e2, 1e2) for end in (-half - mean, half - mean))
+    below, above = ndtr(low), ndtr(-high)
+    inside = np.maximum(1.0 - below - above, 0.0)
+    at_low, at_high = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (low, high))
+    # E (clamp - truth)^2: what is beyond either end, and inside.
+    shift = mean - truth
+    square = (
+        (half - truth) ** 2 * above
+        + (half + truth) ** 2 * below
+        + (shift**2 + deviation**2) * inside
+        - 2.0 * shift * deviation * (at_high - at_low)
+        - deviation**2 * (high * at_high - low * at_low)
+    )
+    return np.asarray(np.einsum("ij,ij->i", np.maximum(square, 0.0), weights))
+
+
+def _blocks(number: int) -> list[slice]:
+    step = max(1, BLOCK // (4 * NODES))
+    return [slice(at, at + step) for at in range(0, number, step)]
+
+
+def _panel() -> tuple[FloatArray, FloatArray]:
+    """Nodes in [0, 1] and weights of the rule of Gauss and Legendre."""
+    at, weights = np.polynomial.legendre.leggauss(NODES)
+    return (at + 1.0) / 2.0, weights / 2.0
