@@ -1,16 +1,17 @@
 """A release per group (GROUP BY): how much may one user add, and to how many groups?
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
-`pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
-without sampling. `selection_rules`, `users_kept` and `selection` are for groups that are selected privately,
-`summary` for data of which only the distribution of pairs is known.
+`pair_of_bounds` the best pair by `passes` over `sorted_pairs`, `means` those of means by `noisy_ratio`, `whole_vector`
+what bounds a user's whole vector instead, without sampling. `selection_rules`, `users_kept` and `selection` are for
+groups that are selected privately, `summary` for data of which only the distribution of pairs is known.
 """
 
 from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
 from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair, errors_by_groups
+from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.passes import errors_by_groups
 from dpcore.per_group.selection import (
     SelectedGroups,
     SelectedVector,
@@ -20,6 +21,7 @@ from dpcore.per_group.selection import (
     selected_tuner_pick,
 )
 from dpcore.per_group.selection_rules import SelectionRule, keep_probabilities
+from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.tuner import tuner_pick
 from dpcore.per_group.whole_vector import (

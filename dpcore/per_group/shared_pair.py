@@ -1,6 +1,6 @@
 """One pair of bounds for several data sets: the one whose worst regret is least, with its proof.
 
-A pass of `pair_of_bounds` bounds the error from below at every L0, for all L-infinity of an interval, and is the error
+A pass (`passes`) bounds the error from below at every L0, for all L-infinity of an interval, and is the error
 itself where the interval is one number. Over several data sets the largest of these, each over the error of its own
 best pair, bounds the worst ratio; intervals of L-infinity are halved, the least bound first, as there.
 """
@@ -19,8 +19,9 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, interval_errors
+from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
+from dpcore.per_group.passes import interval_errors
 
 TOLERANCE = 1e-4
 """Relative gap at which the search ends. Whole L-infinity, too: a wide valley of two data sets is flat."""

@@ -19,7 +19,10 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group import pair_of_bounds as module
-from dpcore.per_group.pair_of_bounds import SortedPairs, best_pair, errors_by_groups
+from dpcore.per_group import passes as passes_module
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.passes import Passes, errors_by_groups
+from dpcore.per_group.sorted_pairs import SortedPairs
 from tests.dpcore.per_group.conftest import random_pairs
 
 
@@ -60,10 +63,10 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     objective: Objective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small blocks, so that sums are carried from one to the next; every limit, so that users enter at once.
-    monkeypatch.setattr(module, "BLOCK", 14)
+    monkeypatch.setattr(passes_module, "BLOCK", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
     problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
-    passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+    passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
         errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
@@ -77,7 +80,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
         problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
-        passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+        passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
             bound = passes.lowest(low, high, 1e300).value
             inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
@@ -156,7 +159,7 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
         statistic = Statistic.SIGNED_SUM if signed else Statistic.SUM
         pairs = random_pairs(4, users=12, rows=60, shift=1.5 if signed else 0.0)
         problem = PerGroupProblem(pairs, asked(1.0, objective, noise, statistic=statistic))
-        passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+        passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
         occurring = np.unique(np.abs(problem.amounts))
         between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
         for low, high in ((0.0, 3.0), (1.0, 2.5), (0.2, 50.0), between):
@@ -189,8 +192,8 @@ def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatc
     narrow = facet.narrowed((3, 5), 60)
     assert narrow.ahead is not None
     assert narrow.behind is not None
-    plain = module._Passes(problem.parameters, problem.weights, facet)
-    short = module._Passes(problem.parameters, problem.weights, narrow)
+    plain = Passes(problem.parameters, problem.weights, facet)
+    short = Passes(problem.parameters, problem.weights, narrow)
     for interval in ((1.0, 1.0), (2.0, 9.0), (5.0, 5.0)):
         a, b = (x.lowest(*interval, 1e300, (3, 5)) for x in (plain, short))
         assert a.value == pytest.approx(b.value, rel=1e-12)

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.per_group import Objective, PerGroupParameters, PerGroupProblem, Statistic, best_pair, pair_error
-from dpcore.per_group.pair_of_bounds import interval_errors
+from dpcore.per_group.passes import interval_errors
 from dpcore.per_group.shared_pair import TOLERANCE, shared_pair
 from tests.dpcore.per_group.conftest import random_pairs
 
