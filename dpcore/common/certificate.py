@@ -58,13 +58,12 @@ class Certificate:
     def sentence(self) -> str:
         """The proof in words, its figure never rounded toward a better one."""
         gap = self.relative_gap
-        if self.approximation:
-            least = "Best" if gap <= 1e-12 else f"Within {gap:.1e} of the best"
-            return f"{least} by an approximate error: {self.argument}. In it {self.approximation}."
         if math.isinf(gap):
             return f"Not proved: no finite lower bound ({self.argument})."
+        about = f" In this error {self.approximation}." if self.approximation else ""
         if gap <= 1e-12:
-            return f"Proved best to within rounding: {self.argument}."
+            best = "Best by an approximate error" if about else "Proved best to within rounding"
+            return f"{best}: {self.argument}.{about}"
         shown = max(gap, 0.0)
         exponent = math.floor(math.log10(shown))
         up = math.ceil(shown / 10.0**exponent * 10.0) / 10.0
@@ -76,4 +75,4 @@ class Certificate:
             if exponent >= -4
             else f"{up:g}e−{-exponent:d} (relative)"
         )
-        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}."
+        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}.{about}"
