@@ -12,6 +12,7 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.layout import TableLayout
 
 MAX_VALUES = 20_000_000
 """Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""
@@ -320,6 +321,7 @@ class Dataset:
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.
         release: What a DP release guarantees; given exactly where ``disclosure`` is a DP release. Such data
             hold a histogram and nothing else.
+        layout: How the files were read, for programs; no part of what the data are. None where there are none.
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
@@ -339,6 +341,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     release: ReleaseFacts | None = None
     pair_sizes: PairSizes | None = None
+    layout: TableLayout | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()

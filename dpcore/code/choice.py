@@ -12,10 +12,9 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
+from dpcore.data.layout import FileLayout, TableLayout
 
 MAX_WHOLE = 10**12
-MAX_LENGTH = 4_000_000_000
-"""Largest public number of rows that OpenDP takes (an unsigned 32-bit number)."""
 
 
 class Released(enum.Enum):
@@ -50,7 +49,7 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.CLASSIFIER: (("threshold",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
-_WHOLE = ("max_rows", "max_groups", "max_length", "coefficients")
+_WHOLE = ("max_rows", "max_groups", "coefficients")
 _LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
 """Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
 _BOUNDS = (
@@ -69,6 +68,10 @@ PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Re
 """Releases of one number per group."""
 OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases for which programs read the column of values, and of labels no program but plain Python's."""
+
+
+MODELS = (Released.COEFFICIENTS, Released.CLASSIFIER)
+"""Releases for which a row counts where nothing is missing in it."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ class Choice:
         known_columns: Whether the names are the data's own; else they are placeholders.
         row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
         training: How a classifier is trained; given exactly where one is released.
-        max_length: A public number that the data have no more rows than; OpenDP asks for it.
+        layout: How the data's files were read; None where nobody knows.
 
     Raises:
         InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
@@ -178,7 +181,7 @@ class Choice:
     known_columns: bool = False
     row_is: str = ""
     training: Training | None = None
-    max_length: int = 10_000_000
+    layout: TableLayout | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -186,7 +189,6 @@ class Choice:
             self._check_bound(problems)
             self._check_delta(problems)
             self._check_values(problems)
-            problems.whole(1, MAX_LENGTH, max_length=self.max_length)
             problems.whole(1, 10**6, coefficients=self.coefficients)
             if (self.released is Released.CLASSIFIER) != (self.training is not None):
                 problems.add("a classifier, and nothing else, says how it is trained")
@@ -256,6 +258,19 @@ class Choice:
         What a release says of private data is public, but not the data themselves.
         """
         return self.disclosure is Disclosure.PUBLIC and self.known_columns
+
+    @property
+    def read_as(self) -> TableLayout:
+        """How programs read the data; as a file of that name usually is where nobody knows."""
+        return self.layout or TableLayout((FileLayout.by_name(self.file),))
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that programs read as numbers."""
+        if self.released in MODELS:
+            further = () if self.training is None else tuple(name for name, _ in self.training.numbers)
+            return tuple(dict.fromkeys((self.value_column, *further, *dict(self.read_as.numbers))))
+        return (self.value_column,) if self.released in OF_VALUES else ()
 
     @property
     def in_libraries(self) -> bool:

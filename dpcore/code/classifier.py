@@ -40,5 +40,5 @@ def write(choice: Choice) -> Code:
     body = templates.program(
         "classifier.py", choice, training=of, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
     )
-    needs = common.with_parquet(NEEDS, choice)
+    needs = common.with_readers(NEEDS, choice)
     return common.put_together(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)

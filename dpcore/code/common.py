@@ -9,11 +9,11 @@ from dpcore.code.quote import comment, in_sentence, printable
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of
 from dpcore.common.version import VERSION
+from dpcore.data.layout import FileKind
 
+_READ = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
 """What a library that insists on a delta gets where the question has none; to be looked at by the person."""
-READ = (".csv", ".tsv", ".tab", ".parquet", ".pq")
-"""Endings of files that the programs know how to read."""
 PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
 _LEARNER = "Which data count as neighbouring depends on the learner."
@@ -44,17 +44,34 @@ def head(
         lines += comment(f"Needed: {needs}.", mark)
     if not choice.known_columns:
         lines += comment("The names of file and columns are placeholders: put in your own.", mark)
-    if mark == "#" and not choice.file.lower().endswith(READ):
-        lines += comment(
-            f"The file {printable(choice.file, 60)} is read as text with commas between columns: if it is of "
-            "another kind, change the line that reads it.",
-            mark,
-        )
+    if mark == "#":
+        lines += [line for sentence in _about_files(choice) for line in comment(sentence, mark)]
     if choice.row_is:
         lines += comment(f"A row is here {choice.row_is}: bring the table into that form first.", mark)
     if differences:
         lines += comment("Notes at the end say what differs from the page.", mark)
     return lines
+
+
+def _about_files(choice: Choice) -> list[str]:
+    """What a person must know before the program finds and reads the data."""
+    files = choice.read_as.files
+    named = " and ".join(printable(file.name, 60) for file in files[:2])
+    named += f" and {len(files) - 2} more" if len(files) > 2 else ""
+    said = []
+    if choice.known_columns:
+        where = (
+            "Sweet Spot's folder" if files[0].name.startswith("sample_data/") else "the folder of the data"
+        )
+        said.append(f"Run it in {where}, or write the whole path in place of {named}.")
+    if any(file.kind is FileKind.JSON and file.packing for file in files):
+        said.append("Unpack the JSON first, and name the file that comes out.")
+    if choice.layout is None and files[0].kind is FileKind.TEXT and not files[0].name.lower().endswith(_READ):
+        said.append(
+            f"The file {named} is read as text with commas between columns: if it is of another kind, change the line "
+            "that reads it."
+        )
+    return said
 
 
 def notes(differences: Sequence[str], mark: str) -> list[str]:
@@ -102,20 +119,37 @@ def put_together(
     told = tuple(sentence for sentence in differences if sentence)
     if not body:
         return Code("", language, name, told)
+    told += tuple(reading_differences(choice)) if language == "python" else ()
     mark = "--" if language == "sql" else "#"
     lines = head(choice, library, relation, needs, told, mark)
     parts = ["\n".join(lines), body, "\n".join(notes(told, mark))]
     return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
 
 
-def is_parquet(choice: Choice) -> bool:
-    """Whether the file is Parquet; else it is read as delimited text."""
-    return choice.file.lower().endswith((".parquet", ".pq"))
+def with_readers(needs: str, choice: Choice) -> str:
+    """What to install, and what pandas needs besides for files of this kind."""
+    kinds = {file.kind for file in choice.read_as.files}
+    further = {
+        "pyarrow": FileKind.PARQUET in kinds or choice.released is Released.COEFFICIENTS,
+        "openpyxl": FileKind.WORKBOOK in kinds,
+        "zstandard": any(file.packing == "zstd" for file in choice.read_as.files),
+    }
+    return " ".join([needs, *(name for name, needed in further.items() if needed)])
 
 
-def with_parquet(needs: str, choice: Choice) -> str:
-    """What to install, and pyarrow where pandas reads Parquet."""
-    return f"{needs} pyarrow" if is_parquet(choice) or choice.released is Released.COEFFICIENTS else needs
+def reading_differences(choice: Choice) -> list[str]:
+    """How the data are read: as Sweet Spot does, and where that ends."""
+    found = []
+    if choice.number_columns:
+        found.append(
+            "As in Sweet Spot, a cell that must hold a number and holds none stops the program, before it spends "
+            "epsilon. That it stopped tells something about the data, which no epsilon covers: correct the file first."
+        )
+    found.append(
+        "As in Sweet Spot, users whose names differ by a no-break space or by the Unicode form of a letter are two "
+        "users, and blanks around a name are no part of it. Write who is one person in one way first."
+    )
+    return found
 
 
 def public_counts_difference(choice: Choice) -> str:
@@ -132,6 +166,12 @@ def public_counts_difference(choice: Choice) -> str:
         "Values are moved to start at 0, so the noise on the sum is the same here and covers a user's presence too; "
         "the division by the number of rows kept, or the sum of weights, does not: it is taken as public."
     )
+
+
+SPLIT_MEANS = (
+    "The budget is split between sums and numbers of rows; the page's pair of sums shares one budget, and this noise "
+    "is up to 1.41 times that. Plain Python and OpenDP have that pair."
+)
 
 
 def gaussian_difference(choice: Choice) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
+from collections.abc import Mapping, Sequence
 
 WIDTH = 92
 
@@ -26,10 +26,12 @@ def python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def python_literal(name: str | tuple[str, ...]) -> str:
-    """A name as a Python string, several as a list of them."""
+def python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
+    """A name as a Python string, several as a list of them, and such as belong to each other as a dictionary."""
     if isinstance(name, str):
         return python_text(name)
+    if isinstance(name, Mapping):
+        return "{" + ", ".join(f"{python_text(a)}: {python_text(b)}" for a, b in name.items()) + "}"
     return "[" + ", ".join(python_text(one) for one in name) + "]"
 
 
@@ -53,18 +55,6 @@ def sql_name(name: str) -> str:
 def sql_table(path: str) -> str:
     """A table's path as one quoted identifier, which BigQuery reads as project, data set and table."""
     return sql_name(path)
-
-
-def spark_name(name: str) -> str:
-    """A column of a Spark frame as a Python literal; the backticks keep dots from meaning a field."""
-    return python_text("`" + name.replace("`", "``") + "`")
-
-
-def polars_column(name: str) -> str:
-    """A column of a Polars frame: ``pl.col`` takes ``*`` and ``^...$`` for patterns, so those are written as one."""
-    if name == "*" or (name.startswith("^") and name.endswith("$")):
-        return f"pl.col({python_text('^' + re.escape(name) + '$')})"
-    return f"pl.col({python_text(name)})"
 
 
 def in_sentence(names: tuple[str, ...]) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 import jinja2
 
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice
-from dpcore.code.common import is_parquet
-from dpcore.code.quote import polars_column, python_literal, spark_name, sql_name
+from dpcore.code.quote import python_literal, sql_name
 from dpcore.common.noise_error import NoiseKind
 
 
@@ -29,7 +28,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         # A number is written with all its digits.
         finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
     )
-    settings.filters.update(literal=python_literal, polars=polars_column, spark=spark_name, sql=sql_name)
+    settings.filters.update(literal=python_literal, sql=sql_name)
     return settings
 
 
@@ -51,6 +50,7 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         choice: What is carried away; the template sees it under this name.
         more: What else the template needs.
     """
+    layout = choice.read_as
     text = render(
         Path(__file__).with_name(library),
         choice=choice,
@@ -60,8 +60,11 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         per_group=choice.released in PER_GROUP,
         of_values=choice.released in OF_VALUES,
         groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
-        parquet=is_parquet(choice),
-        tabs=choice.file.lower().endswith((".tsv", ".tab")),
+        layout=layout,
+        kinds=[file.kind.name for file in layout.files],
+        marks=any(layout.decimal(column) for column in choice.number_columns),
+        decimals={name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
+        number_columns=choice.number_columns,
         **more,
     )
     return text.rstrip("\n")

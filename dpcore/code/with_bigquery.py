@@ -18,7 +18,7 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
@@ -73,7 +73,11 @@ def _differences(choice: Choice) -> list[str]:
             common.PUBLIC_GROUPS,
             common.replaced_difference(choice),
         ]
-    found = [common.public_counts_difference(choice), common.replaced_difference(choice)]
+    found = [
+        common.public_counts_difference(choice),
+        common.replaced_difference(choice),
+        *_about_rows(choice),
+    ]
     found += _about_bounds(choice)
     if choice.delta is None:
         found.append(
@@ -85,6 +89,18 @@ def _differences(choice: Choice) -> list[str]:
     found.append(
         "BigQuery also leaves out groups with few users, which costs part of the budget: more noise than here."
     )
+    return found
+
+
+def _about_rows(choice: Choice) -> list[str]:
+    found = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
+    if choice.read_as.missing_is_a_user:
+        found.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
+    if choice.released in OF_VALUES:
+        found.append(
+            "Rows whose value is NULL are left out here, where Sweet Spot refuses such cells; a value with a mark "
+            "between thousands, or with a decimal comma, stops the query. Load the column as numbers."
+        )
     return found
 
 
@@ -106,6 +122,7 @@ def _about_bounds(choice: Choice) -> list[str]:
     if kind is Released.GROUP_MEANS:
         return [
             "BigQuery finds the groups itself, privately; the page takes the list of groups as public.",
+            common.SPLIT_MEANS,
             "AVG is not used: in BigQuery it averages users' averages, which is another quantity. The first statement "
             "draws the rows; the guarantee rests on contribution_bounds_per_group, which clamps what a user adds.",
         ]
@@ -122,6 +139,7 @@ def _about_bounds(choice: Choice) -> list[str]:
 
 def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
+    group = sql_name(choice.group_column)
     mean = _of_mean(choice) if choice.released in (Released.MEAN, Released.GROUP_MEANS) else {}
     return templates.program(
         "with_bigquery.sql",
@@ -131,8 +149,9 @@ def _statements(choice: Choice) -> str:
         unit_columns=", ".join(names),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in names),
         table=sql_table(choice.table),
+        named=list(dict.fromkeys([*names, *([group] if choice.released in PER_GROUP else [])])),
         value=sql_name(choice.value_column),
-        group=sql_name(choice.group_column),
+        group=group,
         public_rows=common.PUBLIC_ROWS,
         amount={
             Released.GROUP_COUNTS: "1.0",

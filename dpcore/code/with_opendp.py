@@ -14,7 +14,7 @@ from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "OpenDP 0.16"
-NEEDS = "pip install 'opendp[polars]>=0.16,<0.17'"
+NEEDS = "pip install 'opendp[polars]>=0.16,<0.17' pandas"
 RELATION = (
     f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
     "one user would be replaced."
@@ -25,8 +25,11 @@ CANDIDATES = 1001
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     body = _program(choice) if choice.in_libraries else ""
-    relation = RELATION if choice.max_norm is None else common.ADD_OR_REMOVE
-    return common.put_together(choice, LIBRARY, relation, _differences(choice), body, NEEDS)
+    in_context = choice.max_norm is None and choice.released is not Released.GROUP_MEANS
+    relation = RELATION if in_context else common.ADD_OR_REMOVE
+    return common.put_together(
+        choice, LIBRARY, relation, _differences(choice), body, common.with_readers(NEEDS, choice)
+    )
 
 
 def _differences(choice: Choice) -> list[str]:
@@ -64,6 +67,11 @@ def _differences(choice: Choice) -> list[str]:
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
+    if kind is Released.GROUP_MEANS:
+        found.append(
+            "OpenDP's context would split the budget between sums and rows. Polars keeps the bounds, and OpenDP's "
+            "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
+        )
     return found
 
 
@@ -76,11 +84,4 @@ _SEPARATE = {
 
 
 def _program(choice: Choice) -> str:
-    names = (*choice.privacy_unit, choice.value_column, choice.group_column)
-    return templates.program(
-        "with_opendp.py",
-        choice,
-        candidates=CANDIDATES,
-        public_rows=common.PUBLIC_ROWS,
-        quoted=any('"' in name for name in names),
-    )
+    return templates.program("with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS)

@@ -22,7 +22,7 @@ def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else _program(choice)
-    needs = common.with_parquet(NEEDS, choice)
+    needs = common.with_readers(NEEDS, choice)
     return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
 
@@ -77,6 +77,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind in PER_GROUP:
         found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind is Released.GROUP_MEANS:
+        found.append(common.SPLIT_MEANS)
         found.append(
             "PipelineDP clamps no mean into the range of values; the page's errors are those of clamped means."
         )

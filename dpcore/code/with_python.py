@@ -45,5 +45,5 @@ def write(choice: Choice) -> Code:
             "of the data."
         )
     body = templates.program("with_python.py", choice, candidates=CANDIDATES)
-    needs = common.with_parquet(NEEDS, choice)
+    needs = common.with_readers(NEEDS, choice)
     return common.put_together(choice, LIBRARY, relation, differences, body, needs)

@@ -20,7 +20,9 @@ def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else templates.program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
-    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, NEEDS)
+    return common.put_together(
+        choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
+    )
 
 
 def _differences(choice: Choice) -> list[str]:
@@ -32,6 +34,11 @@ def _differences(choice: Choice) -> list[str]:
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
     )
+    if kind is not Released.MODEL:
+        found.append(
+            "The file is read into the memory of one computer. For a table that Spark holds put your own frame in the "
+            "place of events, with the columns privacy_unit, value and group, cleaned in the same way."
+        )
     if kind is Released.SUM:
         found.append(f"Tumult has no clamp for a user's total. Totals are added up {before}")
     if kind is Released.MEAN and smooth:
@@ -52,8 +59,8 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.MODEL:
         found.append(
-            "Tumult trains no models. The code caps in Spark; the privacy is that of the learner you hand the rows to, "
-            "which must count a user's rows together."
+            "Tumult trains no models. The code caps with pandas; the privacy is that of the learner you hand the rows "
+            "to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
         found.append(
@@ -77,6 +84,7 @@ def _differences(choice: Choice) -> list[str]:
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
     if kind is Released.GROUP_MEANS:
+        found.append(common.SPLIT_MEANS)
         found.append(
             "Tumult clamps no mean into the range of values; the page's errors are those of clamped means."
         )

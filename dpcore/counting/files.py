@@ -25,6 +25,7 @@ from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, long_line
 from dpcore.data.encoding import encoding_by_marks
+from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells
 
 HELD_BYTES = 20_000_000
@@ -134,7 +135,8 @@ def open_files(
         return Source(table.name, table, True, (in_memory(table),), size, owned)
     refuse_other_columns([(part.name, part.columns) for part in parts])
     more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-    return Source(f"{parts[0].name}{more}", _noted(heads[0], again), False, tuple(parts), size, owned)
+    head = replace(heads[0], layouts=tuple(layout for table in heads for layout in table.layouts))
+    return Source(f"{parts[0].name}{more}", _noted(head, again), False, tuple(parts), size, owned)
 
 
 def _noted(table: Table, notes: Sequence[str]) -> Table:
@@ -185,12 +187,19 @@ def _look(
     if content is not None:
         is_json = kind.format is Format.JSON
         table = small.json_table(content, name)[0] if is_json else read_table(content, name)
+        table = _packed(table, kind)
         return (in_memory(table), table), len(content)
     if kind.is_json_array:
         what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
         raise refusal(what, remedy="Write one JSON object per line instead of an array")
     part, table = _described(path, name, kind)
-    return (replace(part, stamp=stamp), table), 0
+    return (replace(part, stamp=stamp), _packed(table, kind)), 0
+
+
+def _packed(table: Table, kind: Kind) -> Table:
+    """The table, whose layout knows how its file is compressed."""
+    packing = "" if kind.packing is Packing.NONE else kind.packing.value
+    return replace(table, layouts=tuple(replace(layout, packing=packing) for layout in table.layouts))
 
 
 def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
@@ -320,6 +329,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
                 raise refusal(what, remedy=formats.NOT_ENCRYPTED) from None
             raise damaged from None
     table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),))
     if rounded:
         what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
         table = replace(table, notes=(f"{what}: only the first 15 of a number count.", *table.notes))

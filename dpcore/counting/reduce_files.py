@@ -52,6 +52,10 @@ class Files:
         notes: Takes what a person should know.
         counts: Whether the value is the number of contributions of a user who has no other row.
         copies: Whether to look for rows that are exact copies of others.
+
+    Attributes:
+        decimals: The columns of numbers, with the mark that stands before decimals where it had to be settled.
+        encodings: Of files that turned out to be of another encoding than their beginning, by their place.
     """
 
     def __init__(
@@ -74,6 +78,8 @@ class Files:
         self._in_memory = all(part.table is not None for part in parts)
         self._workspace = None if self._in_memory else Workspace()
         self._numbers: dict[str, str] = {}
+        self.decimals: dict[str, str] = {}
+        self.encodings: dict[int, str] = {}
         self._kinds: Mapping[str, Any] = {}
         self._has_blanks = True
         self._opened: Duck | None = None
@@ -140,6 +146,7 @@ class Files:
     def _recode(self, at: int, encoding: str) -> Reading:
         assert self._workspace is not None
         target = self._workspace.folder / f"utf8-{at}"
+        self.encodings[at] = encoding
         return reading.recoded(self._readings[at], encoding, target, self._stop, self._steps)
 
     @contextmanager
@@ -217,11 +224,11 @@ class Files:
             column = f"c{self.columns.index(name)}"
             if kinds[column].is_string():
                 marks = self._marks(duck, column, name)
-                self._numbers[column] = marks.sql
+                self._numbers[column], self.decimals[name] = marks.sql, marks.decimal
                 self.notes += [marks.note] if marks.note else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif kinds[column].is_numeric():
-                self._numbers[column] = column
+                self._numbers[column], self.decimals[name] = column, ""
             else:
                 what = "the column does not hold numbers"
                 problems.add(what, f"column {shown(name)}", "Choose another column")

@@ -23,7 +23,8 @@ from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.data.column_names import shown
-from dpcore.data.column_roles import Roles, TableKind, check_roles, explain_roles
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
+from dpcore.data.layout import TableLayout
 from dpcore.data.tables import Table
 from dpcore.dataset import Contribution, Dataset
 
@@ -99,7 +100,18 @@ def count(
         what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
         column = f"column {shown(roles.size or '')}"
         raise refusal(what, column, "Bring one release, or say that the data are private")
-    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes), began)
+    dataset = _dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes)
+    return _counted(replace(dataset, layout=_layout(source, files, roles)), began)
+
+
+def _layout(source: Source, files: Files, roles: Roles) -> TableLayout | None:
+    """How the files turned out to be read."""
+    found = tuple(
+        replace(layout, encoding=files.encodings.get(at, layout.encoding))
+        for at, layout in enumerate(source.head.layouts)
+    )
+    one_user = roles.missing_users is MissingUsers.ONE_USER
+    return TableLayout(found, tuple(files.decimals.items()), one_user) if found else None
 
 
 def check_release(roles: Roles, provenance: Provenance) -> None:

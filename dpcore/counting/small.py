@@ -24,6 +24,7 @@ from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
+from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
@@ -70,6 +71,7 @@ def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
             raise refusal("this is not JSON", remedy=NOT_JSON) from None
     numbers = range(2, len(frame) + 2) if is_array else lines
     table = table_of_cells(keys, frame, np.array([1, *numbers], np.int64), name)
+    table = replace(table, layouts=(FileLayout(name, FileKind.JSON),))
     if is_array:
         note = "In an array of objects, line 2 stands for the first object."
         table = replace(table, notes=(note, *table.notes))
@@ -203,7 +205,9 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
     cells = [(row + [""] * width)[:width] for _, row in filled]
     lines = np.array([number for number, _ in filled], np.int64)
     table = table_of_cells(cells[0], cells[1:], lines, name)
-    return replace(table, notes=(*notes, *table.notes))
+    of_sheet = "" if sheet is None or sheet is sheets[0] else sheet.title
+    layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=of_sheet)
+    return replace(table, notes=(*notes, *table.notes), layouts=(layout,))
 
 
 # What stands in a cell whose formula failed; a sheet that looks users up has one for every user not found.

@@ -26,7 +26,8 @@ from dpcore.data.delimited_text import (
     say_long_records,
     sniffed_delimiter,
 )
-from dpcore.data.encoding import decoded, refuse_what_is_no_text, without_preamble
+from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_text, without_preamble
+from dpcore.data.layout import FileLayout
 from dpcore.data.tables import Table, with_content
 
 
@@ -67,7 +68,10 @@ def read_table(content: bytes, name: str) -> Table:
     frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
     check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
-    return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1)
+    layout = FileLayout(
+        name, separator=separator, encoding=encoding_by_marks(content) or encoding, skip=skipped
+    )
+    return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
 
 
 def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:

@@ -23,6 +23,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import guess_roles
+from dpcore.data.layout import TableLayout
 from dpcore.data.numbers import Numbers, read_numbers
 from dpcore.data.tables import BoolArray, Table
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
@@ -140,6 +141,7 @@ class _Reading:
     problems: Problems = field(default_factory=Problems)
     notes: list[str] = field(default_factory=list)
     missing: dict[str, BoolArray] = field(default_factory=dict)
+    decimals: dict[str, str] = field(default_factory=dict)
 
     def lines(self, bad: BoolArray) -> str:
         """The first three lines and how many there are."""
@@ -152,6 +154,7 @@ class _Reading:
         """A column as numbers; blank cells, NA and the like are missing, anything else a problem."""
         read = read_numbers(self.table, column)
         self.notes += [read.note] if read.note else []
+        self.decimals[column] = read.decimal
         self.problems.extend([read.problem] if read.problem is not None else [])
         infinite = _infinite(self.table, column, read)
         self.missing[column] = read.blank | (read.not_finite & ~infinite)
@@ -233,7 +236,13 @@ def build(table: Table, design: Design, disclosure: Disclosure, check: Check | N
         privacy_unit=(design.user,),
         table=LabelledRows(features, labels[kept], codes, feature_names, design.label),
         notes=tuple(reading.notes),
+        layout=_layout(reading) if table.layouts else None,
     )
+
+
+def _layout(reading: _Reading) -> TableLayout:
+    filled = tuple(column for column in reading.missing if column not in reading.decimals)
+    return TableLayout(reading.table.layouts, tuple(reading.decimals.items()), filled=filled)
 
 
 def explain(design: Design) -> str:

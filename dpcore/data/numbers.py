@@ -66,11 +66,13 @@ class Marks:
         sql: The numbers, float64: null for a blank cell, `TEXT` for text, infinity for what is not finite.
         problem: Why points and commas cannot be told apart in this column; None where they can.
         note: How points and commas were read where another reading was thinkable; else empty.
+        decimal: What stands before the decimals, where that had to be settled; empty for plain numbers.
     """
 
     sql: str
     problem: InputProblem | None = None
     note: str = ""
+    decimal: str = ""
 
 
 def settled(
@@ -112,7 +114,7 @@ def settled(
         f"CASE WHEN {cells} = '' THEN NULL WHEN {either[point]} THEN {_as_double(plain)} "
         f"WHEN {_is(cells, _NOT_FINITE)} THEN 'inf'::DOUBLE WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
     )
-    return Marks(sql, problem, note)
+    return Marks(sql, problem, note, point)
 
 
 def _decided(
@@ -148,6 +150,7 @@ class Numbers:
         text: Anything else that is not a number.
         problem: Why points and commas cannot be told apart in this column; None where they can.
         note: How points and commas were read where another reading was thinkable; else empty.
+        decimal: What stands before the decimals, where that had to be settled; empty for plain numbers.
     """
 
     values: FloatArray
@@ -156,6 +159,7 @@ class Numbers:
     text: BoolArray
     problem: InputProblem | None = None
     note: str = ""
+    decimal: str = ""
 
 
 @functools.cache
@@ -202,4 +206,4 @@ def read_numbers(table: Table, column: str, most: int | None = None, *, whole: b
     blank = np.asarray(found["blank"], bool)
     text, not_finite = values == TEXT, values == np.inf
     values = np.where(text | not_finite | (marks.problem is not None), np.nan, values)
-    return Numbers(values, blank, not_finite, text, marks.problem, marks.note)
+    return Numbers(values, blank, not_finite, text, marks.problem, marks.note, marks.decimal)

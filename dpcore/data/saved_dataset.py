@@ -11,6 +11,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import Part, array
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.data.layout import FileKind, FileLayout, TableLayout
 from dpcore.dataset import (
     MAX_VALUES,
     Contribution,
@@ -30,7 +31,7 @@ MOST_SIZES = 1_000_000
 NAME, SENTENCE, NOTES = 500, 4_000, 100
 """Longest name and sentence, and most notes."""
 MOST_NAMES = 10_000
-"""Most names of features."""
+"""Most names of features, and of files."""
 
 _FACETS: dict[str, type[Any]] = {
     "values": Values, "totals": Totals, "pairs": Pairs,
@@ -128,12 +129,24 @@ def _content(dataset: Dataset) -> dict[str, Any]:
         "source": cut(dataset.source, SENTENCE),
         "disclosure": dataset.disclosure.value,
         **release,
+        **({} if dataset.layout is None else {"layout": _layout_to_json(dataset.layout)}),
         "privacy_unit": [cut(column, NAME) for column in dataset.privacy_unit[:NOTES]],
         "contribution": dataset.contribution.value,
         "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "facets": facets,
+    }
+
+
+def _layout_to_json(layout: TableLayout) -> dict[str, Any]:
+    return {
+        "files": [
+            {**vars(file), "name": cut(file.name, NAME), "kind": file.kind.value} for file in layout.files
+        ],
+        "numbers": [list(entry) for entry in layout.numbers],
+        "missing_is_a_user": layout.missing_is_a_user,
+        "filled": list(layout.filled),
     }
 
 
@@ -183,7 +196,7 @@ def from_json(part: Part) -> Dataset | None:
 
     Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
     """
-    found = part.members(_MEMBERS, ["release"])
+    found = part.members(_MEMBERS, ["release", "layout"])
     if found is None:
         return None
     before = len(part.problems.found)
@@ -199,6 +212,8 @@ def from_json(part: Part) -> Dataset | None:
     }
     if "release" in found and (members := found["release"].members(FACTS)) is not None:
         given["release"] = facts_of(members, found["release"])
+    if "layout" in found:
+        given["layout"] = _layout(found["layout"])
     digest, facets = found["digest"].text(64), found["facets"].members((), tuple(_FACETS))
     for name, facet in (facets or {}).items():
         given[name] = _facet(name, facet)
@@ -230,6 +245,34 @@ def _histogram(part: Part) -> ContributionHistogram | None:
     except InvalidInput as refused:
         _pass_on(refused, part)
         return None
+
+
+def _layout(part: Part) -> TableLayout | None:
+    found = part.members([f.name for f in fields(TableLayout)])
+    if found is None:
+        return None
+    files = [_file_layout(entry) for entry in found["files"].entries(MOST_NAMES) or ()]
+    numbers: list[Any] = [entry.entries(2) or [] for entry in found["numbers"].entries(MOST_NAMES) or ()]
+    one_user = found["missing_is_a_user"].value
+    if not files or any(len(entry) != 2 for entry in numbers) or type(one_user) is not bool:
+        part.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
+        return None
+    marks = {mark: mark for mark in ("", ".", ",")}
+    read: Any = tuple((column.text(NAME), mark.one_of(marks)) for column, mark in numbers)
+    filled: Any = tuple(column.text(NAME) for column in found["filled"].entries(MOST_NAMES) or ())
+    return TableLayout(tuple(file for file in files if file is not None), read, one_user, filled)
+
+
+def _file_layout(part: Part) -> FileLayout | None:
+    found = part.members([f.name for f in fields(FileLayout)])
+    if found is None:
+        return None
+    given: dict[str, Any] = {
+        name: its.text(NAME) for name, its in found.items() if name not in ("kind", "skip")
+    }
+    given["kind"] = found["kind"].one_of({kind.value: kind for kind in FileKind})
+    given["skip"] = found["skip"].whole(0, 10**9)
+    return FileLayout(**given)
 
 
 def _facet(name: str, part: Part) -> Any | None:

@@ -17,6 +17,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import and_more, check_header_row, checked_names, is_header_word, shown
+from dpcore.data.layout import FileLayout
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -35,6 +36,7 @@ class Table:
         header_line: File line on which the header starts, counted from 1.
         files: Where several files were joined: for each, its first row and its name.
         word: What a line is called in messages.
+        layouts: How the files were read, one entry each; empty where nobody knows.
     """
 
     frame: pd.DataFrame
@@ -46,6 +48,7 @@ class Table:
     header_line: int = 1
     files: tuple[tuple[int, str], ...] = ()
     word: str = "line"
+    layouts: tuple[FileLayout, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -116,6 +119,7 @@ def join_tables(tables: list[Table]) -> Table:
         tuple(f"{shown(table.name)}: {note}" for table in tables for note in table.notes),
         first.header_line,
         tuple((int(at), table.name) for at, table in zip(firsts, tables, strict=True)),
+        layouts=tuple(layout for table in tables for layout in table.layouts),
     )
 
 

@@ -6,7 +6,7 @@ from dpcore.code import Released
 from dpcore.dataset import Dataset
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
-from pages.shared.code_choices import ROWS, cap_form, forms, of_data, smooth_form
+from pages.shared.code_choices import cap_form, forms, of_data, smooth_form
 from pages.shared.code_panel import CodeChoice
 
 
@@ -31,7 +31,6 @@ def of_private(
     base = of_data(dataset) | {
         "disclosure": drawn.facts,
         "neighbours": drawn.facts.neighbours,
-        "max_length": ROWS,  # Else it would tell how many rows the private data have.
     }
     if wanted is Wanted.SMOOTH:
         fields = {"threshold": drawn.value, "lower": lower, "upper": upper}

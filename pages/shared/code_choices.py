@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dpcore.code import Choice, Released
-from dpcore.code.choice import MAX_LENGTH
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
 from pages.shared.code_panel import CodeChoice
 
-ROWS = 10_000_000
-"""What OpenDP takes the data to have at most where they are far smaller; a smaller number saves little noise."""
 ROWS_OF_THE_FILE = {"row_is": ""}
 """Of programs that read the file as it is, whatever is counted as a contribution: they add up a column's values
 themselves, or count a user once in a group."""
@@ -26,6 +23,7 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
     fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
         fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
+        fields["layout"] = dataset.layout
     if dataset.values is not None:
         fields["value_column"] = dataset.values.column
     groups = dataset.pairs or dataset.tasks
@@ -35,12 +33,7 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
         fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
     elif dataset.contribution is Contribution.TOTAL:
         fields["row_is"] = "one unit of the column that was added up, not a row of the file"
-    rows = ROWS
-    # Of private data it must not tell the size: the same number for all, unless the data have more rows than that.
-    least = (1 if dataset.is_private else 10) * dataset.histogram.num_rows
-    while rows < least and rows < MAX_LENGTH:
-        rows = min(10 * rows, MAX_LENGTH)
-    return {name: value for name, value in fields.items() if value} | {"max_length": rows}
+    return {name: value for name, value in fields.items() if value}
 
 
 def one_group_column(dataset: Dataset) -> dict[str, Any]:

@@ -70,5 +70,5 @@ def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
         "training": training,
     }
     if view.parameters.source is DataSource.SAMPLE:
-        base["file"] = f"sample_data/{FILE}"
+        base |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     return forms(mechanism.epsilon, base, [(smooth_form(bound), Released.CLASSIFIER, {"threshold": bound})])

@@ -71,10 +71,7 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
     exec(compile(write(chosen, library).text, "program", "exec"), names)
     kind = chosen.released
     if kind is Released.MODEL:
-        kept = names["events" if library is Library.PYTHON else "kept"]
-        if library is Library.TUMULT:
-            return np.sort([row["count"] for row in kept.groupBy("user_id").count().collect()])
-        return np.sort(kept.groupby("user_id").size().to_numpy())
+        return np.sort(names["kept"].groupby("user_id").size().to_numpy())
     if kind is Released.QUANTILE:
         found = names["quantiles"]
         return np.array(list(found.values() if isinstance(found, dict) else found))

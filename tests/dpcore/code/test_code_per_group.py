@@ -5,11 +5,13 @@ With epsilon 1000 the noise is far below what is compared; bounds on it hold wit
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import math
-from collections.abc import Iterator
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import duckdb
 import numpy as np
@@ -42,24 +44,6 @@ STATISTICS = {
     Released.GROUP_COUNTS: Statistic.USERS,
     Released.GROUP_SUMS: Statistic.SUM,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def resolved_once() -> Iterator[None]:
-    """OpenDP searches the scale of a query when it is released and again when it is described, 1 s each."""
-    from opendp.extras.polars import LazyFrameQuery
-
-    resolve = LazyFrameQuery.resolve
-    found: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-    def once(query: Any) -> Any:
-        if query not in found:
-            found[query] = resolve(query)
-        return found[query]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LazyFrameQuery, "resolve", once)
-        yield
 
 
 def run(chosen: Choice, library: Library) -> dict[str, Any]:
@@ -178,11 +162,9 @@ def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> N
     (folder / "shop_events.csv").write_text("\n".join(["user_id,product,amount", *rows]), encoding="utf-8")
     chosen = choice(Released.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
     names = run(chosen, library)
-    if library is Library.OPENDP:
-        found = dict(names["means"].select("group", "mean").iter_rows())
-    else:
-        found = dict(zip(names["groups"], names["means"], strict=True))
-    # Noise of scale 2 * 10 * 50 / 500 = 2 on sums of distances from 50, and 0.04 on 2,000 rows.
+    opendp = library is Library.OPENDP
+    found = names["means"] if opendp else dict(zip(names["groups"], names["means"], strict=True))
+    # Noise of scale 2 * 10 * 100 / 1000 = 2 on both sums: as much on their half difference, and 0.04 on 2,000 rows.
     off = (2.0 + 50.0 * 0.04) * SURE / (2000.0 - 0.04 * SURE)
     assert found["a"] == pytest.approx(90.0, abs=off)
     assert found["b"] == pytest.approx(5.0, abs=off)
@@ -243,3 +225,65 @@ def test_pipelinedp_has_both_bounds(name: str, expected: set[str]) -> None:
 def test_tumult_has_both_bounds(name: str, expected: set[str]) -> None:
     text = write(EVERY[name], Library.TUMULT).text
     assert all(words in text for words in expected)
+
+
+LINES = "max_length=2**32 - 1"
+RHO = (1.0 / (math.sqrt(1.0 + math.log(1e6)) + math.sqrt(math.log(1e6)))) ** 2
+"""Of epsilon 1 and delta 1e-6: Bun and Steinke 2016, proposition 1.3."""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean, cap", [7 * 95.0]),
+        ("mean, smooth", [7.3 * 95.0]),
+        ("sum, both signs", [80.5]),
+        ("rows per group", [9 * 3.0]),
+        ("sums per group", [9 * 133.5]),
+        ("sums per group, any sign", [9 * 133.5]),
+    ],
+)
+def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
+    folder: Path, name: str, expected: list[float]
+) -> None:
+    """With sums of floats it did, by the square: of rows per group from 27 to 32 at 10^7 rows, and to 560 at 10^8."""
+    text = write(EVERY[name], Library.OPENDP).text
+    assert text.count(LINES) == 1
+    for lines in ("max_length=10**7", "max_length=10**8", LINES):
+        names: dict[str, Any] = {}
+        exec(compile(text.replace(LINES, lines), "program", "exec"), names)
+        scales = [float(scale) for scale in names["query"].summarize()["scale"]]
+        step = names["RANGE"] / names["STEPS"] if "STEPS" in names else 1.0
+        assert scales[0] * step == pytest.approx(expected[0], rel=1e-8)
+        assert scales[1:] == pytest.approx(expected[1:], rel=1e-8)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["means per group", "means per group, Gaussian"])
+def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: str, library: Library) -> None:
+    """Its norm is that of the user who moves it most, by brute force over rows and values."""
+    asked: list[tuple[float, float]] = []
+
+    def search(make: Any, d_in: float, d_out: float) -> float:
+        asked.append((d_in, d_out))
+        return dp.binary_search_param(make, d_in=d_in, d_out=d_out)
+
+    with pytest.MonkeyPatch.context() as patch:
+        dp = importlib.import_module("opendp.prelude")
+        seen = SimpleNamespace(**vars(dp))
+        seen.binary_search_param = search
+        patch.setitem(sys.modules, "opendp.prelude", seen)
+        patch.setattr("opendp.prelude", seen)
+        names = run(EVERY[name], library)
+    gaussian = EVERY[name].noise is NoiseKind.GAUSSIAN
+    groups, rows, width = 9, 3, 95.0
+    in_a_group = max(
+        math.hypot(above, width * many - above) if gaussian else above + (width * many - above)
+        for many in range(rows + 1)
+        for above in [sum(values) for values in itertools.product((0.0, 40.0, width), repeat=many)]
+    )
+    ((d_in, d_out),) = asked
+    assert len(names["noisy"]) == 2 * 40
+    assert d_in == pytest.approx((math.sqrt(groups) if gaussian else groups) * in_a_group, rel=2e-6)
+    assert d_out == pytest.approx(RHO if gaussian else 1.0, rel=1e-9)
+    assert d_out == names["RHO" if gaussian else "EPSILON"]

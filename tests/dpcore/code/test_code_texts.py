@@ -234,26 +234,20 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
     assert {call.split("(")[0] for call in calls} <= imported
 
 
-@pytest.mark.parametrize("name", ["mean, cap", "mean, smooth", "mean, cap, private counts"])
-def test_tumult_drops_missing_values_before_it_clamps(name: str) -> None:
-    # Spark's least and greatest skip nulls: clamped first, a missing value would become a bound and be counted.
-    text = write(EVERY[name], Library.TUMULT).text
-    assert 0 < text.index(".dropna()") < text.index("F.greatest(")
-
-
-def test_tumult_leaves_out_rows_that_lack_a_part_of_their_users_name() -> None:
-    # F.to_json(F.struct(...)) is never null, so the null must come from F.when without otherwise.
-    text = write(replace(EVERY["count"], privacy_unit=("shop", "client")), Library.TUMULT).text
-    assert 'F.when(F.col("`shop`").isNotNull() & F.col("`client`").isNotNull(), F.to_json(' in text
-
-
 @pytest.mark.parametrize("library", list(Library))
 def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
     said = "is read as text with commas"
-    for file in ("events.xlsx", "events.jsonl", "events.csv.zst"):
+    for file in ("events.txt", "events.log"):
         text = " ".join(write(replace(EVERY["count"], file=file), library).text.replace("\n#", "").split())
         assert (said in text) == (library is not Library.BIGQUERY)
-    for file in ("events.csv", "EVENTS.TSV", "events.parquet"):
+    for file in (
+        "events.csv",
+        "EVENTS.TSV",
+        "events.parquet",
+        "events.xlsx",
+        "events.jsonl",
+        "events.csv.zst",
+    ):
         assert said not in write(replace(EVERY["count"], file=file), library).text
 
 
@@ -383,7 +377,7 @@ def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
 
 def test_the_shape_would_see_an_injection() -> None:
     text = write(EVERY["count"], Library.OPENDP).text
-    assert shape(text) != shape(text.replace('"user_id"', '"user_id") or print("x"'))
+    assert shape(text) != shape(text.replace('"user_id"', '"user_id", print("x")'))
 
 
 # --- choices ------------------------------------------------------------------------------------------------

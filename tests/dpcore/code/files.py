@@ -1,0 +1,228 @@
+"""Files as people have them, which one program reads like another: what stands in them, and how the app reads them."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpcore.code import Choice, Library, Released, write
+from dpcore.common.privacy import Disclosure
+from dpcore.data.layout import FileKind, FileLayout, TableLayout
+
+USER, VALUE, GROUP = "Kunde", "Betrag", "Artikel"
+MAX_TOTAL = 3_000.0
+EPSILON = 1_000.0
+SURE = math.log(1e9)
+"""Laplace noise of scale b exceeds b times this with probability 1e-9."""
+Row = tuple[str, str, float]
+NAMES = ["NA", "null", "None", "Müller", "O'Neil, Ann", "7", "u0\u00a0", *(f"u{at}" for at in range(30))]
+"""Of people, where the one with a no-break space is another one, as the app says."""
+ROWS: list[Row] = [
+    (name, f"p{(at + more) % 4}", round(37.9 * (at + 1) * (more + 1) % 2_900 + 0.25, 2))
+    for at, name in enumerate(NAMES)
+    for more in range(1 + at % 6)
+]
+"""User, group and amount; users have one to six rows, and some are called as if they were nobody."""
+
+
+@dataclass(frozen=True)
+class Nasty:
+    """A file.
+
+    Attributes:
+        content: Its bytes.
+        layout: How the app reads it.
+        rows: What stands in it, of rows that count.
+    """
+
+    content: Callable[[], bytes]
+    layout: TableLayout
+    rows: tuple[Row, ...] = tuple(ROWS)
+
+    @property
+    def name(self) -> str:
+        return self.layout.files[0].name
+
+    def choice(self, released: Released, **bounds: Any) -> Choice:
+        """A release with little noise."""
+        return Choice(
+            released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, known_columns=True,
+            privacy_unit=(USER,), value_column=VALUE, group_column=GROUP, **bounds,
+        )  # fmt: skip
+
+    def sizes(self) -> dict[str, int]:
+        """Rows of each user."""
+        found: dict[str, int] = defaultdict(int)
+        for user, _, _ in self.rows:
+            found[user] += 1
+        return found
+
+    def capped_rows(self, most: int) -> int:
+        return sum(min(most, size) for size in self.sizes().values())
+
+    def capped_sum(self) -> float:
+        totals: dict[str, float] = defaultdict(float)
+        for user, _, amount in self.rows:
+            totals[user] += amount
+        assert max(totals.values()) > MAX_TOTAL
+        return math.fsum(min(total, MAX_TOTAL) for total in totals.values())
+
+    def users_of_groups(self) -> list[int]:
+        """Users of each group, ascending; nobody is in more than four."""
+        return sorted(Counter(group for _, group in {(user, group) for user, group, _ in self.rows}).values())
+
+
+def _text(cells: Callable[[int, Row], str], header: str, separator: str = ",", extra: str = "") -> str:
+    names = separator.join((USER, GROUP, VALUE))
+    return header + names + "\n" + "".join(cells(at, row) + "\n" for at, row in enumerate(ROWS)) + extra
+
+
+def _quoted(cell: str) -> str:
+    return f'"{cell}"'
+
+
+def _english(amount: float) -> str:
+    return f"{amount:,.2f}"
+
+
+def _german(amount: float) -> str:
+    return f"{amount:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def _blanks(at: int, row: Row) -> str:
+    padded = [row[0], f"{row[0]} ", f"  {row[0]}", f"{row[0]}\t", _quoted(f"{row[0]} ")][at % 5]
+    padded = _quoted(row[0]) if "," in row[0] else padded
+    return f"{padded},{row[1]} ,{row[2]}"
+
+
+def _workbook() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title, book.active.sheet_state = "alt", "hidden"
+    sheet = book.create_sheet("Käufe")
+    sheet.append([])
+    sheet.append([USER, GROUP, VALUE])
+    for name, group, amount in ROWS:
+        sheet.append([7 if name == "7" else name, group, amount])
+    sheet.append([None, "p1", 3.5])
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def _parquet() -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    codes = [10**17 + NAMES.index(name) for name, _, _ in ROWS]  # as doubles, these are two
+    table = pa.table(
+        {
+            USER: pa.array([*codes, None], pa.int64()),
+            GROUP: [*(f"{group} " for _, group, _ in ROWS), "p1"],
+            VALUE: [*(amount for *_, amount in ROWS), 1.0],
+        }
+    )
+    content = io.BytesIO()
+    pq.write_table(table, content)
+    return content.getvalue()
+
+
+def _json_lines() -> bytes:
+    lines: list[dict[str, Any]] = [
+        {USER: [7, "7", 7.0, " 7"][at % 4] if name == "7" else name, GROUP: group, VALUE: amount}
+        for at, (name, group, amount) in enumerate(ROWS)
+    ]
+    return "\n".join(map(json.dumps, [*lines, {USER: None, GROUP: "p1", VALUE: 2.5}])).encode()
+
+
+def _layout(name: str, decimal: str = "", **fields: Any) -> TableLayout:
+    return TableLayout((FileLayout(name, **fields),), ((VALUE, decimal),))
+
+
+NASTY: dict[str, Nasty] = {
+    "blanks in ids": Nasty(
+        lambda: _text(_blanks, "", extra=',p1,5.5\n"  ",p2,8\n').encode(), _layout("blanks.csv")
+    ),
+    "thousands marks": Nasty(
+        lambda: _text(lambda _, row: f'"{row[0]}",{row[1]},"{_english(row[2])}"', "").encode(),
+        _layout("thousands.csv", "."),
+    ),
+    "German Excel": Nasty(
+        lambda: _text(
+            lambda _, row: f"{row[0]};{row[1]};{_german(row[2])}", "sep=;\r\n", ";", " ;p1;keiner\n"
+        ).encode("cp1252"),
+        _layout("german.csv", ",", separator=";", encoding="cp1252", skip=1),
+    ),
+}
+"""What every library's program is run on."""
+FURTHER: dict[str, Nasty] = {
+    "workbook": Nasty(_workbook, _layout("kauf.xlsx", kind=FileKind.WORKBOOK, skip=1, sheet="Käufe")),
+    "JSON Lines": Nasty(_json_lines, _layout("events.jsonl", kind=FileKind.JSON)),
+    "JSON": Nasty(
+        lambda: json.dumps([json.loads(line) for line in _json_lines().split(b"\n")]).encode(),
+        _layout("events.json", kind=FileKind.JSON),
+    ),
+    "Parquet": Nasty(_parquet, _layout("events.parquet", kind=FileKind.PARQUET)),
+    "comments, packed": Nasty(
+        lambda: gzip.compress(
+            _text(lambda _, row: f"{_quoted(row[0])}| {row[1]}|{row[2]}", "# made by hand\n\n", "|").encode()
+        ),
+        _layout("data", separator="|", skip=2, packing="gzip"),
+    ),
+    "UTF-16": Nasty(
+        lambda: (
+            codecs.BOM_UTF16_LE + _text(lambda _, row: "\t".join(map(str, row)), "", "\t").encode("utf-16-le")
+        ),
+        _layout("unicode.txt", separator="\t", encoding="utf-16"),
+    ),
+    "nobody is a user": Nasty(
+        lambda: _text(_blanks, "", extra=',p1,5.5\n"  ",p2,8\n , ,\n').encode(),
+        replace(_layout("blanks.csv"), missing_is_a_user=True),
+        (*ROWS, ("", "p1", 5.5), ("", "p2", 8.0)),
+    ),
+}
+
+
+def run(nasty: Nasty, library: Library, which: Released, **bounds: Any) -> dict[str, Any]:
+    """What the program's names are bound to."""
+    names: dict[str, Any] = {}
+    exec(compile(write(nasty.choice(which, **bounds), library).text, "program", "exec"), names)
+    return names
+
+
+def check(nasty: Nasty, library: Library, folder: Path) -> None:
+    """Run programs in the working folder: users, rows under a bound of two, and totals are what stands in the file.
+
+    Args:
+        nasty: The file.
+        library: Whose programs.
+        folder: The working folder, to which the file is written.
+    """
+    (folder / nasty.name).write_bytes(nasty.content())
+    assert len(nasty.sizes()) < nasty.capped_rows(2) < len(nasty.rows)
+    for most in (1, 2):
+        count = run(nasty, library, Released.COUNT, max_rows=most)["count"]
+        # Noise of scale 0.002: it is off by half with probability e^-250.
+        assert abs(count - nasty.capped_rows(most)) < 0.5, (library, most, count)
+    noise = 1.05 * MAX_TOTAL / EPSILON * SURE
+    total = run(nasty, library, Released.SUM, max_total=MAX_TOTAL)["total"]
+    assert abs(total - nasty.capped_sum()) <= noise, (library, total)
+    users = run(nasty, library, Released.GROUP_COUNTS, max_groups=4)
+    by_group = users["noisy"] if library is Library.PYTHON else users["counts"]
+    if library is Library.PIPELINEDP:
+        by_group = by_group.values()
+    elif library is Library.TUMULT:
+        by_group = [row["users"] for row in by_group.collect()]
+    elif library is Library.OPENDP:
+        by_group = by_group["len"]
+    # Of scale 0.004 each.
+    assert [round(found) for found in sorted(by_group)] == nasty.users_of_groups()
