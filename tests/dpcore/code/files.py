@@ -23,7 +23,17 @@ EPSILON = 1_000.0
 SURE = math.log(1e9)
 """Laplace noise of scale b exceeds b times this with probability 1e-9."""
 Row = tuple[str, str, float]
-NAMES = ["NA", "null", "None", "Müller", "O'Neil, Ann", "7", "u0\u00a0", *(f"u{at}" for at in range(30))]
+NAMES = [
+    "NA",
+    "null",
+    "None",
+    "Müller",
+    "O'Neil, Ann",
+    "7",
+    "true",
+    "u0\u00a0",
+    *(f"u{at}" for at in range(30)),
+]
 """Of people, where the one with a no-break space is another one, as the app says."""
 ROWS: list[Row] = [
     (name, f"p{(at + more) % 4}", round(37.9 * (at + 1) * (more + 1) % 2_900 + 0.25, 2))
@@ -136,9 +146,12 @@ def _parquet() -> bytes:
     return content.getvalue()
 
 
+TYPES: dict[str, list[Any]] = {"7": [7, "7", 7.0, " 7"], "true": [True, "true"] * 2}
+
+
 def _json_lines() -> bytes:
     lines: list[dict[str, Any]] = [
-        {USER: [7, "7", 7.0, " 7"][at % 4] if name == "7" else name, GROUP: group, VALUE: amount}
+        {USER: TYPES.get(name, [name] * 4)[at % 4], GROUP: group, VALUE: amount}
         for at, (name, group, amount) in enumerate(ROWS)
     ]
     return "\n".join(map(json.dumps, [*lines, {USER: None, GROUP: "p1", VALUE: 2.5}])).encode()
