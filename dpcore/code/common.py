@@ -142,12 +142,13 @@ def reading_differences(choice: Choice) -> list[str]:
     found = []
     if choice.number_columns:
         found.append(
-            "As in Sweet Spot, a cell that must hold a number and holds none stops the program, before it spends "
-            "epsilon. That it stopped tells something about the data, which no epsilon covers: correct the file first."
+            "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
+            "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "
+            "file first."
         )
     found.append(
-        "As in Sweet Spot, users whose names differ by a no-break space or by the Unicode form of a letter are two "
-        "users, and blanks around a name are no part of it. Write who is one person in one way first."
+        "Blanks around a user's name are no part of it. One person in two spellings (a no-break space, another Unicode "
+        "form of a letter) is two users, here as in Sweet Spot, and keeps twice the bound: write each in one way first."
     )
     return found
 

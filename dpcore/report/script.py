@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import resources
 from typing import Any
 
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
-from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.report.literals import Code
@@ -152,9 +152,7 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     name = "histogram-PRIVATE-do-not-publish.csv" if private else "histogram.csv"
     roles = code.of(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     return (
-        "# From the page Your data, button Histogram (CSV).\n"
-        f"FILE = Path({name!r})\n"
-        f"data = {_read(code, roles, kind)}"
+        f"# From the page Your data, button Histogram (CSV).\ndata = {_read(code, repr([name]), roles, kind)}"
     )
 
 
@@ -198,18 +196,24 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_user=tuple(further),
         contribution=data.contribution,
     )
-    name = "your-file.csv" if public_only and data.is_private else data.name
+    files = [data.name]
+    if data.layout is not None:
+        files = [file.name for file in data.layout.files]
+        one_user = data.layout.missing_is_a_user
+        roles = replace(roles, missing_users=MissingUsers.ONE_USER if one_user else MissingUsers.LEAVE_OUT)
+    if public_only and data.is_private:
+        files = ["your-file.csv"]
     return (
-        "# The file that was loaded in Your data: the answer needs its rows.\n"
-        f"FILE = Path({name!r})\n"
-        f"data = {_read(code, code.of(roles), code.of(data.disclosure))}"
+        "# What was loaded in Your data: the answer needs its rows.\n"
+        f"FILES = {files!r}\n"
+        f"data = {_read(code, 'FILES', code.of(roles), code.of(data.disclosure))}"
     )
 
 
-def _read(code: Code, roles: str, kind: str) -> str:
-    code.use("build_dataset", "dpcore.counting")
-    code.use("read_table", "dpcore.counting")
-    return f"build_dataset(read_table(FILE.read_bytes(), FILE.name), {roles}, {kind})"
+def _read(code: Code, files: str, roles: str, kind: str) -> str:
+    code.use("count", "dpcore.counting")
+    code.use("open_files", "dpcore.counting")
+    return f"count(open_files({files}), {roles}, {kind}).dataset"
 
 
 _HEAD = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.

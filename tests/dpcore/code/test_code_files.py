@@ -22,6 +22,8 @@ from dpcore.data import layout, saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build
 from dpcore.dataset import Dataset, LabelledRows
+from dpcore.report import script
+from dpcore.report.literals import Code
 from tests.dpcore.code import files
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
 
@@ -56,6 +58,13 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, here: Path
     assert data.histogram.num_rows == len(nasty.rows)
     assert data.values is not None
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
+    # A script from Downloads brings the same data again.
+    code = Code()
+    cell = script.dataset_cell(code, script.Source(data, rows=True), False)
+    brought: dict[str, Any] = {}
+    exec("\n".join([*code.import_lines(), cell]), brought)
+    assert brought["data"].histogram == data.histogram
+    np.testing.assert_allclose(np.sort(brought["data"].values.values), np.sort(data.values.values))
     # A session file carries it, and it is no part of what the data are.
     saved = saved_dataset.to_json(data).content
     problems = Problems()

@@ -240,7 +240,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, taken):
         if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 12
     }  # fmt: skip
     assert integers <= {240}
-    assert ("evil.example" in script.split("FILE = ")[1].splitlines()[0]) is not public_only
+    assert ("evil.example" in script.split("FILES = ")[1].splitlines()[0]) is not public_only
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
