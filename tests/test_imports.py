@@ -278,3 +278,15 @@ def test_the_core_really_loads_no_user_interface() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_readme_of_the_core_names_modules_that_are_there() -> None:
+    text = (ROOT / "dpcore/README.md").read_text(encoding="utf-8")
+    layers = text[text.index("## Layers") : text.index("## How to read a certificate")]
+    named = set(re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)`", layers)) - {"parameters"}
+    known = {module_name(path).removeprefix("dpcore.") for path in python_files("dpcore")}
+    assert named <= known, f"no such module: {sorted(named - known)}"
+    folders = {
+        path.name for path in (ROOT / "dpcore").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }
+    assert folders <= named, f"not named: {sorted(folders - named)}"

@@ -9,6 +9,7 @@ Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with
 from __future__ import annotations
 
 import argparse
+import glob
 import re
 import signal
 import sys
@@ -37,7 +38,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     add = parser.add_argument
-    files = "files with the same columns, or one address such as postgres://user@host/db or spark:"
+    files = (
+        "files with the same columns, a pattern such as 'logs/*.csv', or one address such as "
+        "postgres://user@host/db or spark:"
+    )
     add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=files)
     add("--table", help="table in the engine (schema.table), or files that it reads itself")
     add("--user", action="append", required=True, help="column that says who; again for several")
@@ -126,11 +130,22 @@ def _count(given: argparse.Namespace) -> Counted:
         raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
         raise refusal("--table is for engines; files are one table")
-    _refuse_to_overwrite(given.source, "--to", given.to)
-    _refuse_to_overwrite(given.source, "--distribution-to", given.distribution_to)
-    source = open_files(given.source)
+    sources = [found for pattern in given.source for found in _expanded(pattern)]
+    _refuse_to_overwrite(sources, "--to", given.to)
+    _refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
+    source = open_files(sources)
     limit = _bytes(given.memory)
     return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
+
+
+def _expanded(pattern: str) -> list[str]:
+    """The files of a pattern such as ``logs/*.parquet`` that no shell has expanded: PowerShell never does."""
+    if Path(pattern).exists() or not glob.has_magic(pattern):
+        return [pattern]
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
+    if not found:
+        raise refusal(f"no file is called like {shown(pattern)}", remedy="Check the folder and the ending")
+    return found
 
 
 def _refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:

@@ -210,6 +210,11 @@ def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) ->
     return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
 
 
+def placeholders(rows: Table, names: Sequence[str]) -> Table:
+    """One row (``placeholders``): how many rows are of users of these names, which stand where nobody is named."""
+    return rows.aggregate(placeholders=rows[who_columns(rows)[0]].isin(names).sum())
+
+
 @_kept
 def pairs(rows: Table) -> Table:
     """Distinct pairs of user and task; rows without a task have none."""

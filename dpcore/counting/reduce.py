@@ -293,10 +293,8 @@ class Reduction:
         if self.duck is None:
             return
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-        if not self.counts and (number := int(found.get("placeholders", _NONE).sum())):
-            are = wording.counted(number, "contribution is of a user", "contributions are of users")
-            what = "called NA, null, None or the like. If that means that nobody is named, empty these cells first."
-            self.notes.append(f"{are} {what}")
+        if not self.counts:
+            spelling.say_placeholders(int(found.get("placeholders", _NONE).sum()), self.notes)
         with_point = not self.counts and found.get("with_point", _NONE).any()
         if with_point and self.duck.rows(spelling.without_point(sql_of(self.rows), who[0]))[0][0]:
             what = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
@@ -423,8 +421,12 @@ class Reduction:
                 reduced.pairs = self._pairs(self.run(query.ranked_pairs(rows)), num_tasks)
                 return
             self.notes.append(
-                f"There are {num_pairs:,} pairs of user and group. Say that as many may come back (at most "
-                f"{MAX_PAIRS_BACK:,}: codes and sums, no names), and bounds per group are exact."
+                f"There are {num_pairs:,} pairs of user and group. With --pairs-to and --max-pairs {num_pairs} they "
+                "come back as codes and sums, without names, and bounds per group are exact."
+                if num_pairs <= MAX_PAIRS_BACK
+                else f"There are {num_pairs:,} pairs of user and group, and at most {MAX_PAIRS_BACK:,} come back from "
+                "an engine. --distribution-to writes how they are distributed, from which bounds per group are about "
+                "right; for exact ones count a sample of users, or coarser groups."
             )
         elif self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")

@@ -14,7 +14,7 @@ from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusa
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
-from dpcore.counting import query
+from dpcore.counting import query, spelling
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
@@ -192,6 +192,10 @@ def count_table(
         reduced = Reduction(
             rows, roles, tuple(table.columns), run, None, notes=notes, max_pairs=max_pairs
         ).reduce()
+        if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
+            steps.total += 1
+            found = run(query.placeholders(rows, spelling.PLACEHOLDERS))["placeholders"]
+            spelling.say_placeholders(int(np.nan_to_num(found)[0]), notes)
         if copies and len(table.columns) > 2:
             steps.total += 1
             asked = query.copies(table, table.columns, roles, has_nan)

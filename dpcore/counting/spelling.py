@@ -1,16 +1,18 @@
 """How users are written, in SQL for DuckDB: who may not be who it seems is counted on the way, once per user.
 
-Engines elsewhere are not asked for it. There are as many users as rows at times, so that what is quick is asked first.
+Engines elsewhere are asked for users called NA and the like alone. There are as many users as rows at times, so that
+what is quick is asked first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpcore.common import wording
 from dpcore.counting.duck import literal
 
 # What programs write where nobody is named. They stay users, as one may be called so, but it is said.
-_PLACEHOLDERS = (
+PLACEHOLDERS = (
     *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "NULL", "Null", "null", "(null)", "None", "none"),
     *("NaN", "nan", "NAN", "nil", "\\N", "undefined", "-"),
 )
@@ -18,6 +20,15 @@ _PLACEHOLDERS = (
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
 _HIDDEN = literal(_SPACES + _INVISIBLE)
+
+
+def say_placeholders(number: int, notes: list[str]) -> None:
+    """Note how many contributions are of users called NA and the like; nothing where there are none."""
+    if number:
+        are = wording.counted(number, "contribution is of a user", "contributions are of users")
+        notes.append(
+            f"{are} called NA, null, None or the like. If that means that nobody is named, empty these cells first."
+        )
 
 
 def marks(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
@@ -33,7 +44,7 @@ def marks(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """
     asked: dict[str, str] = {}
     if who[0] in texts:
-        names = ", ".join(map(literal, _PLACEHOLDERS))
+        names = ", ".join(map(literal, PLACEHOLDERS))
         asked["placeholders"] = (
             f"CASE WHEN ({who[0]} < '0' OR {who[0]} > '9') AND {who[0]} IN ({names}) THEN size ELSE 0 END"
         )

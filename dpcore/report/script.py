@@ -151,8 +151,15 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     private = data.disclosure is Disclosure.PRIVATE
     name = "histogram-PRIVATE-do-not-publish.csv" if private else "histogram.csv"
     roles = code.of(Roles(TableKind.HISTOGRAM, size="size", users="users"))
+    found = _there(name, "Download it on the page Your data, button Histogram (CSV), into this folder.")
+    return f"{found}\ndata = {_read(code, '[FILE]', roles, kind)}"
+
+
+def _there(name: str, remedy: str) -> str:
+    """The lines that name a file and say in a sentence what to do where it is missing."""
     return (
-        f"# From the page Your data, button Histogram (CSV).\ndata = {_read(code, repr([name]), roles, kind)}"
+        f"FILE = Path({name!r})\nif not FILE.exists():\n"
+        f'    raise SystemExit(f"The file {{FILE}} is missing. {remedy}")'
     )
 
 
@@ -175,7 +182,8 @@ def table_cell(
         code.use("guess", "dpcore.data.design_matrix")
     name = "your-table.csv" if public_only and data.is_private else data.name
     return (
-        f"# The table that was loaded on the page.\nFILE = Path({name!r})\n"
+        "# The table that was loaded on the page.\n"
+        f"{_there(name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
         f"design = {'guess(table)' if design is None else code.of(design)}\n"
         f"data = design_matrix.build(table, design, {code.of(data.disclosure)})"
@@ -205,7 +213,8 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
         files = ["your-file.csv"]
     return (
         "# What was loaded in Your data: the answer needs its rows.\n"
-        f"FILES = {files!r}\n"
+        f"FILES = {files!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
+        '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Your data into this folder.")\n'
         f"data = {_read(code, 'FILES', code.of(roles), code.of(data.disclosure))}"
     )
 

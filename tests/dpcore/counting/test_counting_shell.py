@@ -48,6 +48,22 @@ def test_what_the_shell_writes_opens_again(events, tmp_path, capsys, options, si
     assert opened.histogram == ContributionHistogram(sizes, users)
 
 
+def test_a_pattern_that_no_shell_expanded_names_its_files(tmp_path, capsys):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, user in (("b.csv", "anna"), ("a.csv", "bert"), ("c.txt", "carl")):
+        (folder / name).write_text(f"user\n{user}\nanna\n")
+    target = tmp_path / "histogram.csv"
+    assert main(["--from", str(folder / "*.csv"), "--user", "user", "--to", str(target)]) == 0
+    assert [line.split(",")[:2] for line in target.read_text().splitlines()[1:]] == [["1", "1"], ["3", "1"]]
+    assert main(["--from", str(folder / "*.parquet"), "--user", "user"]) == 1
+    assert "No file is called like" in capsys.readouterr().err
+    # A file whose name holds such a sign is that file.
+    (folder / "what[1].csv").write_text("user\nonly\n")
+    assert main(["--from", str(folder / "what[1].csv"), "--user", "user", "--to", str(target)]) == 0
+    assert len(target.read_text().splitlines()) == 2
+
+
 def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     target = tmp_path / "pairs.json"
     arguments = ["--user", "user id", "--task", "product", "--distribution-to", str(target)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,8 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
-from dpcore.counting.__main__ import pairs_csv
+from dpcore.counting import reduce
+from dpcore.counting.__main__ import _parser, pairs_csv
 from dpcore.counting.run import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -31,6 +34,7 @@ from dpcore.per_group import (
 )
 from tests.dpcore.per_group.conftest import random_pairs
 
+command = _parser()
 ROLES = Roles(TableKind.EVENTS, user="who", task="city", further_task=("day",), value="amount")
 # Ibis 12.0 still calls a function that DuckDB 2.0 renamed.
 ibis_on_duckdb = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -45,13 +49,15 @@ def cells() -> list[tuple[str, str, str, float]]:
     ]
 
 
-def from_engine(roles: Roles = ROLES, max_pairs: int | None = None) -> Dataset:
+def from_engine(
+    roles: Roles = ROLES, max_pairs: int | None = None, further: Sequence[tuple[str, str, str, float]] = ()
+) -> Dataset:
     import duckdb
     import ibis
 
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (who VARCHAR, city VARCHAR, day VARCHAR, amount DOUBLE)")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", cells())
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [*cells(), *further])
     table = ibis.duckdb.from_connection(connection).table("t")
     found = counting.count_table(table, roles, Disclosure.PRIVATE, name="t", max_pairs=max_pairs).dataset
     assert found is not None
@@ -63,10 +69,30 @@ def expected(one_user: bool) -> Counter[tuple[str, tuple[str, str]]]:
 
 
 @ibis_on_duckdb
+def test_users_called_na_are_said_of_engines_as_of_files() -> None:
+    further = [(name, "a", "mon", 1.0) for name in ("NA", "NA", "null", "Nadia", "none")]
+    said = "4 contributions are of users called NA, null, None or the like."
+    assert any(note.startswith(said) for note in from_engine(further=further).notes)
+    assert not [note for note in from_engine().notes if "called NA" in note]
+
+
+@ibis_on_duckdb
+def test_more_pairs_than_come_back_are_said_with_what_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduce, "MAX_PAIRS_BACK", 10)
+    (said,) = [note for note in from_engine().notes if "pairs of user and group" in note]
+    assert "at most 10 come back from an engine" in said
+    assert re.findall(r"--[a-z-]+", said) == ["--distribution-to"]
+    assert "--distribution-to" in command.format_help()
+
+
+@ibis_on_duckdb
 def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() -> None:
     data, rows = from_engine(), expected(False)
     assert data.pairs is None
-    assert any(f"There are {len(rows)} pairs of user and group" in note for note in data.notes)
+    (said,) = [note for note in data.notes if f"There are {len(rows)} pairs of user and group" in note]
+    assert f"--pairs-to and --max-pairs {len(rows)}" in said
+    for option in re.findall(r"--[a-z-]+", said):  # What it names is there.
+        assert option in command.format_help()
     found = data.pair_sizes
     assert found is not None
     groups = Counter(u for u, _ in rows)

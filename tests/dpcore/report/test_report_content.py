@@ -292,8 +292,10 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     text = mean_script(script.Source(data))
     name = "histogram-PRIVATE-do-not-publish.csv" if kind is PRIVATE else "histogram.csv"
     columns = {"size": data.histogram.sizes, "users": data.histogram.users}
-    (tmp_path / name).write_text(csv_files.columns_csv(columns, kind), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=f"The file {name} is missing. Download it on the page Your data"):
+        data_of(text)
+    (tmp_path / name).write_text(csv_files.columns_csv(columns, kind), encoding="utf-8")
     assert data_of(text).histogram == data.histogram
     assert data_of(text).disclosure is kind
     assert ("do not publish" in text.split("\n# %%")[0]) is (kind is PRIVATE)
