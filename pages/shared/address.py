@@ -20,7 +20,9 @@ from pages.shared.figure import ahead
 
 _SCRIPT = """
 const TAGS = "sweetspot-tags";
-const RETRY_MILLISECONDS = 250, TRIES = 40;
+// A server that has just come up, or a connection that flickers on a busy machine, may not know the session yet: it is
+// gone only when the server has said so CERTAIN times.
+const RETRY_MILLISECONDS = 250, TRIES = 40, CERTAIN = 3;
 // After the next picture: to ask for a colour makes the browser work out all styles that have just changed, and new
 // curves would wait for it.
 export default (component) => {
@@ -45,13 +47,15 @@ function watch(data) {
   observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
 }
 async function wake({ token, address }) {
+  let unknown = 0;
   for (let tries = 0; tries < TRIES && connected && session.token === token; tries += 1) {
     try {
       const answer = await fetch(new URL(address, document.baseURI), {
         cache: "no-store", headers: { [HEADER]: token },
       });
-      if (answer.status === 404) window.location.reload();
-      if (answer.status < 500) return;
+      if (answer.status === 404) unknown += 1;
+      if (unknown === CERTAIN) window.location.reload();
+      if (unknown === CERTAIN || (answer.status < 500 && answer.status !== 404)) return;
     } catch (error) { /* The connection is gone again, or not quite back. */ }
     await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
   }

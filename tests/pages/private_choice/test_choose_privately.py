@@ -273,7 +273,9 @@ def test_two_draws_add_up_and_it_is_said_before():
         "**", ""
     )
     fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.5).run())
-    assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace("**", "")
+    assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace(
+        "**", ""
+    )
     fine(at.button(key="private_release").click().run())
     texts = shown_texts(at)
     assert "Spent on these data: ε = 0.6 in 2 releases" in texts
