@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.shared import charts
+from dpcore.report import charts
 
 ROOT = Path(__file__).resolve().parents[1]
 THEME = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]

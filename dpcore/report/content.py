@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy.typing as npt
 
+from dpcore.answer.methods import Methods
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import literal
-from dpcore.report.methods import Methods
 
 PACKAGES = (
     "numpy",
@@ -79,7 +79,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Said:
     """What one answer card says.
 
     Attributes:
@@ -152,7 +152,7 @@ class Report:
     asked: tuple[Line, ...]
     made: datetime
     summary: tuple[Line, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[Said, ...]
     figures: tuple[FigureData, ...]
     formulae: str
     disclosure: Provenance

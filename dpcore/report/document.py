@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.answer.methods import Methods
 from dpcore.common.documents import document
-from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.content import FigureData, Line, Proof, Report, Said
 from dpcore.report.markup import plain_text
-from dpcore.report.methods import Methods
 
 SCHEMA = "sweetspot/report/1"
 
@@ -53,7 +53,7 @@ def _line(line: Line) -> dict[str, Any]:
     return {**found, "label": line.says}
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: Said) -> dict[str, Any]:
     return {
         "title": answer.title,
         "label": answer.disclosure.label,

@@ -1,7 +1,9 @@
 """A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
 
-What a script computes and draws is a program of its question, a real file (`dpcore/<question>/script.py`) with an
-example in place of the person's question and data. It is read as text and never imported: only its cells *The answer*
+Of a question whose answer is whole in the core, a script makes the call that the page makes, and its figures are a loop
+over the answer's plots (`of_answer`). What other scripts compute and draw is a program of their question, a real file
+(`dpcore/<question>/script.py`) with an example in place of the person's question and data. It is read as text and never
+imported: only its cells *The answer*
 and *Figures* are taken, and what these use is imported. A script holds what the person entered, never a number of
 private data: those it reads from the person's own files.
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import resources
@@ -91,6 +93,66 @@ def script(
         DRAWING: scaffold[DRAWING],
         FIGURES: of[FIGURES],
     }
+    return _joined(title, source, made, following)
+
+
+def of_answer(
+    title: str, parameters: Any, source: Source, package: str, made: datetime, public_only: bool
+) -> str:
+    """The script of a question whose answer is whole in the core; arguments as in `script`.
+
+    Args:
+        title: Of the page.
+        parameters: The page's parameters object; entered by the person.
+        source: The data.
+        package: The question's package with ``answered``, such as ``dpcore.mean.answer``.
+        made: When.
+        public_only: Leave out the name of private data as well; their numbers are in no script.
+    """
+    code = Code({("pathlib", "Path")})
+    code.use("answered", package)
+    code.use("on_white", "dpcore.report.plotly_figures")
+    question = f"parameters = {code.of(parameters)}"
+    data = (source.cell or dataset_cell)(code, source, public_only)
+    if "Path(" not in data:
+        code.imports.discard(("pathlib", "Path"))
+    following = {
+        USES: "\n".join(code.import_lines()),
+        "The question, as it was entered": question,
+        "The data": data,
+        ANSWER: _ANSWER,
+        "How sure it is, and what is assumed": _BEHIND,
+        FIGURES: _FIGURES,
+    }
+    return _joined(title, source, made, following)
+
+
+_ANSWER = """
+# One call, the same that the page makes: it finds the best bound, and proves that it is the best.
+answer = answered(data, parameters)
+print(answer.headline)
+for number in answer.numbers:
+    print(f"{number.label}: {number.text}")
+"""
+_BEHIND = """
+for name, sentence in answer.all_facts:
+    print(f"{name}: {sentence}")
+# A certificate holds the value that was found, and a number that no other choice goes below.
+for what, certificate, ended in answer.proofs:
+    print(f"{what}, how sure: {ended} {certificate.sentence}")
+for assumption in answer.assumed:
+    print(f"Assumed: {assumption}.")
+"""
+_FIGURES = """
+# A plot is data: `plot.columns` holds what is drawn. Each becomes a file that opens in a browser without a network.
+for make in answer.plots.values():
+    plot = make()
+    on_white(plot).write_html(f"{plot.key}.html", include_plotlyjs="directory")
+    print(f"Figure: {plot.key}.html")
+"""
+
+
+def _joined(title: str, source: Source, made: datetime, following: Mapping[str, str]) -> str:
     head = _HEAD.format(title=title, version=VERSION, made=made.strftime("%Y-%m-%d"), label=_label(source))
     return "\n\n\n".join([head, *(f"# %% {name}\n{text.strip()}" for name, text in following.items())]) + "\n"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against, Ways, remembered
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.shared_bound import Parts, Sharer
@@ -29,7 +30,6 @@ from dpcore.data_owners.bounds import (
 from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
-from pages.shared.against import Against, Ways, remembered
 
 CURVE_POINTS = 160
 

@@ -14,8 +14,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.audit import AuditInstance, AuditResult, accounted_noise, halved, shared_outputs
+from dpcore.report import charts
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, fields, figures, jobs
 from pages.shared.figures import Picture
 
 INSTANCE = AuditInstance()

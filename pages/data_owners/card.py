@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data_owners import crossings
@@ -13,7 +14,6 @@ from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
 from pages.data_owners import code
 from pages.data_owners.answer import OwnersView
-from pages.shared.cards import AnswerCard, KeyNumber
 
 LEAKS = (
     "Your data are private, and so is what is read off them: neither ε nor joint privacy covers a decision or a cap "
@@ -82,12 +82,12 @@ def headline(view: OwnersView) -> str:
     return f"Join: sharing pays for {owners}."
 
 
-def card(view: OwnersView, data: Dataset) -> AnswerCard:
+def card(view: OwnersView, data: Dataset) -> Answer:
     """The answer in words."""
-    return AnswerCard(
+    return Answer(
         headline=headline(view),
         detail=_detail(view),
-        figures=_figures(view),
+        numbers=_figures(view),
         facts=_facts(view),
         assumptions=_assumptions(view),
         proofs=()
@@ -99,10 +99,10 @@ def card(view: OwnersView, data: Dataset) -> AnswerCard:
     )
 
 
-def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
+def _figures(view: OwnersView) -> tuple[Number, ...]:
     needed = view.owners_joint
-    bound: tuple[KeyNumber, ...] = (
-        KeyNumber(
+    bound: tuple[Number, ...] = (
+        Number(
             "Bound on excess loss",
             wording.number(view.joint),
             f"jointly ({wording.number(view.alone)} alone)",
@@ -110,7 +110,7 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
             "most; orders only.",
         ),
     )
-    first = KeyNumber(
+    first = Number(
         "Owners needed",
         "none suffice" if needed is None else wording.number(needed),
         "",
@@ -119,7 +119,7 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
     )
     if view.cap is not None:
         first, bound = (
-            KeyNumber(
+            Number(
                 "Best cap",
                 wording.counted(view.cap.cap, "record"),
                 "per owner",
@@ -132,12 +132,12 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
     return (
         first,
         *bound,
-        KeyNumber(
+        Number(
             "ε from which joining pays",
             wording.number(view.epsilon_joint),
             f"({wording.number(view.epsilon_full)} with full privacy)",
         ),
-        KeyNumber("Owners needed, full privacy", "none suffice" if full is None else wording.number(full)),
+        Number("Owners needed, full privacy", "none suffice" if full is None else wording.number(full)),
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpcore.code import Choice, Code, Released
+from dpcore.code.forms import CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.data_owners.program import crossing_program
 from dpcore.dataset import Dataset
 from pages.data_owners.answer import OwnersView
-from pages.shared.code_choices import forms, of_data
-from pages.shared.code_panel import CodeChoice
 from pages.shared.figures import file_name
 
 

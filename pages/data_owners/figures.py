@@ -13,10 +13,10 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.regimes import RANGES, Axis, Regime, RegimeMap
 from dpcore.dataset import Dataset
+from dpcore.report import charts
 from pages.data_owners import answer
 from pages.data_owners.answer import CapCurve, OwnersView
 from pages.data_owners.question import AXES
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 COLORS = {Regime.ALONE: "#B57A00", Regime.JOINT_ONLY: "#2C7FB8", Regime.FULL_TOO: "#009E73"}

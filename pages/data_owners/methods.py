@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Chosen, Methods
 from dpcore.common import wording
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.regimes import Regime
-from dpcore.report.methods import Chosen, Methods
 from pages.data_owners.answer import OwnersView
 
 UNITS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.study import Records, StudyResult
 from pages.data_owners import training
 from pages.data_owners.question import QUESTION
 from pages.shared import jobs
-from pages.shared.cards import AnswerCard
 from pages.shared.figures import Picture
 
 TITLE = "Accuracy by training"
@@ -41,7 +41,7 @@ class Trained:
         return training.picture(self.found, self.disclosure, self.paper)
 
     @property
-    def card(self) -> AnswerCard:
+    def card(self) -> Answer:
         """What was trained, and what is seen by direction."""
         study = self.found.study
         epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
@@ -56,11 +56,11 @@ class Trained:
         for sentence in training.directions(self.found, self.paper):
             name, _, rest = sentence.removeprefix("**").partition("**")
             facts[name.rstrip(":")] = rest.strip()
-        return AnswerCard(
+        return Answer(
             headline=f"Trained on {self.found.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit[:1].upper()}{unit[1:]} is protected, at δ = {wording.entered(study.delta)}.{ended} "
             f"{training.settings_words(self.found, self.paper)} The script computes the bounds; it does not train.",
-            figures=(),
+            numbers=(),
             facts=facts,
             assumptions=(
                 "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "

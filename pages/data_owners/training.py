@@ -20,9 +20,10 @@ from dpcore.data_owners.labelled import Labelled
 from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.data_owners.study import Form, Records, Study, StudyResult, check, run
 from dpcore.data_owners.training import replaced_epsilon
+from dpcore.report import charts
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, fields, figures, jobs
 from pages.shared.figures import Picture
 from pages.shared.text import plain
 

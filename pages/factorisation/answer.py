@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against, remembered
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
@@ -16,7 +17,6 @@ from dpcore.factorisation.parameters import FactorisationParameters, RatingSourc
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import BudgetShares
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
-from pages.shared.against import Against, remembered
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
 from pages.factorisation.answer import FactorisationView, RatingsInUse, Verdict, gains, nearest, trained_at
-from pages.shared.cards import AnswerCard, KeyNumber
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
@@ -27,7 +27,7 @@ GOOD_ENOUGH = 0.01
 """Share of the error by which a scheme may be worse and still be good enough."""
 
 
-def card(view: FactorisationView) -> AnswerCard:
+def card(view: FactorisationView) -> Answer:
     """What the page says: before a training who gets the budget, then whether a factorisation is worth it."""
     found = view.verdict
     if view.result is None or found is None:
@@ -35,25 +35,25 @@ def card(view: FactorisationView) -> AnswerCard:
     return _after(view, view.result, found)
 
 
-def _before(view: FactorisationView) -> AnswerCard:
+def _before(view: FactorisationView) -> Answer:
     uniform, adaptive = view.share(Scheme.UNIFORM), view.share(Scheme.ADAPTIVE)
     ratio = adaptive.noise_to_signal
     used = "; ".join(f"{SCHEME_NAMES[found.scheme].lower()} {_percent(found.used)}" for found in view.shares)
-    return AnswerCard(
+    return Answer(
         headline="Train, and see whether a factorisation is worth its budget.",
         detail=f"Adaptive weights give the rarest three fifths of items {_percent(adaptive.shares[:3].sum())} of the "
         f"budget; uniform sampling gives them {_percent(uniform.shares[:3].sum())}.",
-        figures=(
-            KeyNumber(
+        numbers=(
+            Number(
                 "Noise s on each sum",
                 wording.number(adaptive.noise),
                 help="Standard deviation of the Gaussian noise on each entry of an item's sums, where a rating of "
                 "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
                 copied=repr(adaptive.noise),
             ),
-            KeyNumber("Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"),
-            KeyNumber("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
-            KeyNumber(
+            Number("Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"),
+            Number("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
+            Number(
                 "Noise on each count",
                 wording.number(view.parameters.spending.count_noise),
                 help="Standard deviation of the noise on the number of ratings of each item.",
@@ -69,31 +69,31 @@ def _before(view: FactorisationView) -> AnswerCard:
     )  # fmt: skip
 
 
-def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> AnswerCard:
+def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answer:
     at = nearest(result, view.parameters.epsilon)
     assert at is not None
     mean, half = result.mean(Kind.PRIVATE_MEAN)
     recommended, error, error_half = Kind.PRIVATE_MEAN, float(mean[at, 0]), float(half[at, 0])
     if found.is_worth_it:
         recommended, error, error_half = found.best, found.error, found.error_half
-    spread = KeyNumber("Seeds", "only one", "so no interval")
+    spread = Number("Seeds", "only one", "so no interval")
     if math.isfinite(error_half):
-        spread = KeyNumber(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
+        spread = Number(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
     rare, popular = _rare_and_popular(result, at)
-    return AnswerCard(
+    return Answer(
         headline=headline(found),
         detail=_detail(view, result, found, at),
-        figures=(
-            KeyNumber(
+        numbers=(
+            Number(
                 f"Test error (RMSE), {recommended.value}",
                 f"{error:.4f}",
                 help="Root mean squared error on ratings held out, mean over seeds.",
                 copied=repr(error),
             ),
             spread,
-            KeyNumber("Best factorisation", f"{found.error:.4f}", found.best.value),
-            KeyNumber(f"Adaptive, rarest 60{wording.PERCENT}", rare, "RMSE against uniform"),
-            KeyNumber("Adaptive, most rated", popular, "RMSE against uniform"),
+            Number("Best factorisation", f"{found.error:.4f}", found.best.value),
+            Number(f"Adaptive, rarest 60{wording.PERCENT}", rare, "RMSE against uniform"),
+            Number("Adaptive, most rated", popular, "RMSE against uniform"),
         ),
         facts=_facts(result, at),
         assumptions=ASSUMPTIONS,

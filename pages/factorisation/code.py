@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from pages.factorisation.answer import FactorisationView
-from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
-from pages.shared.code_panel import CodeChoice
 
 
 def of_view(view: FactorisationView, dataset: Dataset | None) -> CodeChoice | None:

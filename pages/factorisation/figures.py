@@ -15,9 +15,9 @@ from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.measures import BUCKETS, buckets_of, overlap
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from dpcore.report import charts
 from pages.factorisation.answer import FactorisationView, nearest
 from pages.factorisation.card import SCHEME_NAMES
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 LOOKS = {

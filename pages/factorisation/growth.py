@@ -10,8 +10,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.growth import Growth, GrowthResult, run
 from dpcore.factorisation.parameters import GROWTH_USERS, FactorisationParameters
+from dpcore.report import charts
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, charts, demo, figures, jobs
+from pages.shared import cards, demo, figures, jobs
 from pages.shared.figures import Picture
 
 JOB = QUESTION.key("growth_job")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.study import Kind
-from dpcore.report.methods import Methods, guarantee
 from pages.factorisation.answer import FactorisationView
 
 HOW = {

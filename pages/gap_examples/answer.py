@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import gap_examples, mean
+from dpcore.answer.against import Against
+from dpcore.answer.axes import curve_bounds
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
-from pages.shared.against import Against
-from pages.shared.axes import curve_bounds
 
 MAX_ENUMERATED_G = 10
 SIMULATED_POINTS = 7

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from dpcore import gap_examples, mean
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.dataset import Dataset
+from dpcore.mean.answer.words import LEAKS
 from pages.gap_examples import code
 from pages.gap_examples.answer import GapView
-from pages.mean.card import LEAKS
-from pages.shared.cards import AnswerCard, KeyNumber
 
 WORTH_HAVING = 1.05
 """Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
@@ -36,7 +36,7 @@ def card(
     dataset: Dataset,
     parameters: mean.MeanParameters,
     ends: tuple[float, float] | None = None,
-) -> AnswerCard:
+) -> Answer:
     """The answer in words; ``ends`` are L and U as entered on *Mean*, which a program needs."""
     both, best = view.comparison, gap_examples.supremum().ratio
     h = both.cap.max_contributions
@@ -60,22 +60,22 @@ def card(
         facts["Code for your library"] = "it needs the range of a value, which you enter on *Mean*."
     if view.domination is not None:
         facts["Why not more"] = _why_not_more(view.domination)
-    return AnswerCard(
+    return Answer(
         headline=headline,
         detail=" ".join(detail),
         good_enough=_good_enough(view),
-        figures=(
-            KeyNumber("Variance, cap : weights", f"{both.ratio:.4f}", help=_RATIO, copied=repr(both.ratio)),
-            KeyNumber(
+        numbers=(
+            Number("Variance, cap : weights", f"{both.ratio:.4f}", help=_RATIO, copied=repr(both.ratio)),
+            Number(
                 "Error, cap : weights",
                 f"{math.sqrt(both.ratio):.4f}",
                 f"(at most {math.sqrt(best):.4f})",
                 "Of the standard errors, the square root: how much longer the error bars of the best cap are.",
             ),
-            KeyNumber(
+            Number(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
             ),
-            KeyNumber(
+            Number(
                 "Noise ratio ρ",
                 wording.number(both.noise_ratio),
                 wording.agreeing(both.noise_ratio, "row", "rows"),

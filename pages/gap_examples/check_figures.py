@@ -8,12 +8,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore import gap_examples, mean
+from dpcore.answer import axes
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.gap_examples.parameters import REGRESSION_G
+from dpcore.report import charts
 from pages.gap_examples.answer import Growth, RegressionStep
 from pages.gap_examples.figures import level
-from pages.shared import axes, charts
 from pages.shared.figures import Picture
 
 G_LIMITS = (float(REGRESSION_G[0]) * 0.95, float(REGRESSION_G[-1]) * 1.05)

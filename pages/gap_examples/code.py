@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
+from dpcore.mean.answer.code import mean_forms
 from pages.gap_examples.answer import GapView
-from pages.mean.code import mean_forms
-from pages.shared.code_panel import CodeChoice
 
 
 def of_gap(

@@ -10,12 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore import gap_examples
+from dpcore.answer import axes
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.gap_examples.parameters import THEOREM_G
+from dpcore.report import charts
 from pages.gap_examples.answer import GapView
-from pages.shared import axes, charts
 from pages.shared.figures import Picture
 
 RATIO_AXIS = "Variance with the best cap : best weights"

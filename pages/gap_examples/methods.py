@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpcore import gap_examples
+from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.report.methods import Methods, guarantee, noise
 from pages.gap_examples.answer import GapView
 from pages.gap_examples.card import WORTH_HAVING
 

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
+from dpcore.mean.answer.found import axis_limits
 from pages.gap_examples import cached, card, checks, figures, inputs, proof
 from pages.gap_examples.answer import GapView
 from pages.gap_examples.question import QUESTION
-from pages.mean.answer import axis_limits
 from pages.mean.question import QUESTION as MEAN
 from pages.shared import answer_tabs, keys, layout, ranges, session
 from pages.shared.figures import show_picture

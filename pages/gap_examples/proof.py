@@ -7,6 +7,7 @@ from fractions import Fraction
 import streamlit as st
 
 from dpcore import gap_examples
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
@@ -42,7 +43,7 @@ def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Pr
         )
 
 
-def show_behind(view: GapView, data: Dataset, answer: cards.AnswerCard) -> None:
+def show_behind(view: GapView, data: Dataset, answer: Answer) -> None:
     """How sure the answer is, what it assumes, and the paper's proof at work on these data."""
     cards.behind(answer)
     st.markdown("**The proof of theorem 3, on these data**")

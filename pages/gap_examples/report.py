@@ -5,12 +5,12 @@ from __future__ import annotations
 from dpcore import gap_examples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
+from dpcore.mean.answer.found import axis_limits
 from dpcore.report.script import Source
 from pages.gap_examples import answer as gap_view
 from pages.gap_examples import card
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples.question import QUESTION
-from pages.mean.answer import axis_limits
 from pages.shared.report_content import ReportContent, distribution
 
 

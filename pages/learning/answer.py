@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against
 from dpcore.common import wording
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray
@@ -17,7 +18,6 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import ErrorParts, LearningCap
 from dpcore.learning.optimal_cap import BiasProblem
 from dpcore.learning.parameters import NOT_ABOUT_DATA, LearningParameters
-from pages.shared.against import Against
 
 CURVE_POINTS = 240
 MINIMA = (BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST)

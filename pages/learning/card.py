@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore import learning
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -12,35 +13,30 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import LearningCap
 from pages.learning import code
 from pages.learning.answer import LearningView
-from pages.shared.cards import AnswerCard, KeyNumber
 
 
-def card(view: LearningView, dataset: Dataset, parameters: learning.LearningParameters) -> AnswerCard:
+def card(view: LearningView, dataset: Dataset, parameters: learning.LearningParameters) -> Answer:
     """The answer in words."""
     choice = view.choice
     rows = wording.counted(choice.max_contributions, "row")
     facts = {"Half or double": _half_or_double(view), "Who is capped": _who(view)}
     if parameters.own_cap is not None:
         facts[f"Your cap, {wording.counted(parameters.own_cap, 'row')}"] = _own_sentence(view, parameters)
-    return AnswerCard(
+    return Answer(
         headline=f"Keep at most {rows} of each user.",
         detail=_detail(view, dataset),
-        figures=(
-            KeyNumber("Best cap", rows, "per user", _CAP, copied=str(choice.max_contributions)),
-            KeyNumber(
-                "Bound on the excess risk", wording.number(choice.total), _largest_part(choice), _BOUND
-            ),
-            KeyNumber("As a share of all rows, τ₀", wording.number(choice.fraction), help=_FRACTION),
-            KeyNumber("Bias, twice", wording.number(choice.bias), _share(choice.bias, choice), _BIAS),
-            KeyNumber(
+        numbers=(
+            Number("Best cap", rows, "per user", _CAP, copied=str(choice.max_contributions)),
+            Number("Bound on the excess risk", wording.number(choice.total), _largest_part(choice), _BOUND),
+            Number("As a share of all rows, τ₀", wording.number(choice.fraction), help=_FRACTION),
+            Number("Bias, twice", wording.number(choice.bias), _share(choice.bias, choice), _BIAS),
+            Number(
                 "Finite sample",
                 wording.number(choice.finite_sample),
                 _share(choice.finite_sample, choice),
                 _FINITE,
             ),
-            KeyNumber(
-                "Privacy noise", wording.number(choice.privacy), _share(choice.privacy, choice), _PRIVACY
-            ),
+            Number("Privacy noise", wording.number(choice.privacy), _share(choice.privacy, choice), _PRIVACY),
         ),
         good_enough=_good_enough(view),
         facts=facts,

@@ -12,8 +12,8 @@ from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.report import charts
 from pages.learning.answer import MINIMA, LearningView, Limits, axis_limits
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 BIAS: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 1.8}

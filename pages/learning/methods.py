@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpcore import learning
+from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.report.methods import Methods, guarantee
 from pages.learning.answer import LearningView
 
 

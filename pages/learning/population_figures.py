@@ -10,6 +10,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
+from dpcore.report import charts
 from pages.learning.figures import BIAS, LIMIT, PRIVACY, mark_one, on_log_axis
 from pages.learning.population import (
     FAMILY,
@@ -23,7 +24,6 @@ from pages.learning.population import (
     mass_columns,
     simulated_columns,
 )
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 FRACTION_AXIS = "τ₀ = τ/n: cap as a share of all rows"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore import mean
+from dpcore.answer import Answer
+from dpcore.answer.value_range import Outside
 from dpcore.common import wording
+from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.user_effects import Clamped
 from pages.mean.question import QUESTION
 from pages.shared import fields, layout, missing, value_range
 
@@ -43,27 +45,19 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     return parameters
 
 
-def _outside(data: Dataset, clamped: Clamped | None) -> value_range.Outside | None:
-    if clamped is None:
-        return None
-    return value_range.Outside(clamped.num_below, clamped.num_above, data.histogram.num_rows)
-
-
-def what_is_used(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None) -> str:
+def what_is_used(answer: Answer) -> str:
     """The quantities that the answer is computed with, and where they come from."""
-    problem = (
-        parameters.problem(data.histogram, clamped.variance, clamped.mean)
-        if clamped
-        else parameters.problem(data.histogram)
-    )
+    parameters, problem, clamped = answer.parameters, answer.found.problem, answer.found.clamped
     words = [
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
     ]
-    if (outside := _outside(data, clamped)) is not None:
+    if clamped is not None:
+        outside = Outside(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
         words.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
-    elif data.values is None:
-        which = "A DP release has" if data.release is not None else "These data have"
+    else:
+        released = isinstance(answer.disclosure, ReleaseFacts)
+        which = "A DP release has" if released else "These data have"
         words.append(f"{which} no values, only counts: σ² cannot be read from them.")
         if parameters.variance_source is FROM_VALUES:
             words.append("The worst case stands in for it.")

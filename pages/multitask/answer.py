@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.answer.against import Ways, remembered
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
@@ -21,7 +22,6 @@ from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.weight_skew import WeightSkew, skew_of
-from pages.shared.against import Ways, remembered
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
@@ -11,7 +12,6 @@ from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
 from pages.multitask.answer import GOOD_ENOUGH, MultitaskView, Tasks, tasks_per_user, total_ratio
 from pages.multitask.compare import Optima
-from pages.shared.cards import AnswerCard, KeyNumber
 
 FITTED = {
     BudgetFit.CLIPPED: "Users above their budget are then scaled down to it.",
@@ -85,25 +85,25 @@ def exponent(value: float) -> str:
     return {0.25: "1/4", 0.5: "1/2"}.get(value, f"{wording.entered(value)}")
 
 
-def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) -> AnswerCard:
+def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) -> Answer:
     """The answer; ``optima`` where they were computed for these tasks."""
     chosen, (best, ratio) = view.chosen, view.recommended
     used = chosen.budget_use[view.tasks.graph.tasks_per_user > 0] / view.problem.budget
     clipped = chosen.share_clipped
-    return AnswerCard(
+    return Answer(
         headline=_headline(view, best),
         detail=_detail(view, optima),
-        figures=(
-            KeyNumber("Exponent μ", wording.entered(best), help=_EXPONENT, copied=wording.digits(best)),
-            KeyNumber("Total error bound", _signed(ratio), "against uniform weights", _TOTAL),
-            KeyNumber("Budget used", wording.percent(float(used.mean())), "of β, average user", _USED),
-            KeyNumber(
+        numbers=(
+            Number("Exponent μ", wording.entered(best), help=_EXPONENT, copied=wording.digits(best)),
+            Number("Total error bound", _signed(ratio), "against uniform weights", _TOTAL),
+            Number("Budget used", wording.percent(float(used.mean())), "of β, average user", _USED),
+            Number(
                 "Users clipped",
                 "none" if not clipped else wording.percent(clipped),
                 "scaled down to β",
                 "Users whose squared weights would sum to more than β. Their weights are scaled down.",
             ),
-            KeyNumber("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
+            Number("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
         ),
         good_enough=_good_enough(view),
         facts=_facts(view, optima),

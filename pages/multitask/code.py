@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data, one_group_column
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from pages.multitask.answer import MultitaskView, tasks_per_user
-from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data, one_group_column
-from pages.shared.code_panel import CodeChoice
 
 
 def of_tasks(

@@ -11,6 +11,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
 from dpcore.multitask.weight_skew import WeightSkew
+from dpcore.report import charts
 from pages.multitask.answer import MultitaskView, Tasks
 from pages.multitask.figures import (
     CHOSEN,
@@ -22,7 +23,6 @@ from pages.multitask.figures import (
     log_limits,
     picks,
 )
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 USE_BINS = 20

@@ -13,9 +13,10 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.report import charts
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, charts, figures, jobs, tables
+from pages.shared import cards, figures, jobs, tables
 from pages.shared.figures import Picture
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)

@@ -12,10 +12,10 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.bounds import Bucket, by_size
 from dpcore.multitask.problem import Allocation
+from dpcore.report import charts
 from pages.multitask import card
 from pages.multitask.answer import Curve, MultitaskView, Tasks, tasks_per_user
 from pages.multitask.compare import Optima
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 CHOSEN, UNIFORM, SAMPLED, SAME, FREE = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters
-from dpcore.report.methods import Methods, guarantee
 from pages.multitask.answer import MultitaskView
 
 FITTED = {

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
@@ -66,7 +67,7 @@ def load(parameters: MultitaskParameters) -> answer.MultitaskView | None:
     return view
 
 
-def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> cards.AnswerCard:
+def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> Answer:
     """The card with the code to take away."""
     budgets, optima = cached.budget(parameters.target), optimum.known_optima(view)
     own = data if parameters.source is TaskSource.DATA else None
@@ -88,7 +89,7 @@ def show_buckets(view: answer.MultitaskView, budget: float) -> None:
 
 
 def show_tabs(
-    view: answer.MultitaskView | None, parameters: MultitaskParameters, said: cards.AnswerCard | None
+    view: answer.MultitaskView | None, parameters: MultitaskParameters, said: Answer | None
 ) -> None:
     """What stands behind the answer, and the other figures; the experiment needs no tasks of the data's."""
     of: dict[str, Callable[[], object]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.multitask import files
 from dpcore.multitask.budget import BudgetComparison
@@ -20,7 +21,7 @@ LARGE_FILE = 1_000_000
 """Pairs above which a person is told how long the file will be."""
 
 
-def show_behind(view: MultitaskView, parameters: MultitaskParameters, said: cards.AnswerCard) -> None:
+def show_behind(view: MultitaskView, parameters: MultitaskParameters, said: Answer) -> None:
     """How sure the answer is, what it assumes, and the graph and budget that it is for."""
     cards.behind(said)
     st.caption(card.what_is_used(view.tasks, cached.budget(parameters.target)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
@@ -44,7 +45,6 @@ from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
 from dpcore.per_group.words import short
 from pages.per_group import selected
-from pages.shared.against import Against
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""

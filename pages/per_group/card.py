@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Neighbours
@@ -13,7 +14,6 @@ from dpcore.per_group.files import assumptions
 from pages.per_group import code
 from pages.per_group.answer import OBJECTIVES, PerGroupView
 from pages.per_group.selected import SelectedView, parts_of
-from pages.shared.cards import AnswerCard, KeyNumber
 
 LEAKS = (
     "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
@@ -67,12 +67,12 @@ def headline(view: PerGroupView) -> str:
     return f"Keep every row, and scale the user: {wording.percent(view.saved)} less error than publishing nothing."
 
 
-def card(view: PerGroupView, data: Dataset) -> AnswerCard:
+def card(view: PerGroupView, data: Dataset) -> Answer:
     """The answer in words."""
-    return AnswerCard(
+    return Answer(
         headline=headline(view),
         detail=_detail(view, data),
-        figures=_figures(view),
+        numbers=_figures(view),
         facts=_facts(view) | {"Choose privately offers": _chosen_privately(view, data)},
         assumptions=assumptions(view.parameters),
         proofs=_proofs(view),
@@ -82,13 +82,13 @@ def card(view: PerGroupView, data: Dataset) -> AnswerCard:
     )
 
 
-def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
+def _figures(view: PerGroupView) -> tuple[Number, ...]:
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
         alone = view.parameters.statistic is Statistic.USERS
         found.append(
-            KeyNumber(
+            Number(
                 words.pair_label(view.parameters),
                 words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
@@ -97,9 +97,9 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
             )
         )
     else:
-        found.append(KeyNumber("Best pair", "none" if view.choice.settled else "none found"))
+        found.append(Number("Best pair", "none" if view.choice.settled else "none found"))
     found.append(
-        KeyNumber(
+        Number(
             "Error of the pair" if pair is not None else "Error of publishing nothing",
             error(view, view.pair_error),
             f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than no release)"
@@ -110,7 +110,7 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
     )
     if view.selected is not None and view.selected.pair is not None:
         found.append(
-            KeyNumber(
+            Number(
                 "Groups released",
                 wording.number(view.selected.pair.expected_groups),
                 f"of {view.sizes.size:,}, on average with the pair",
@@ -120,10 +120,10 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
     if scaled is not None:
         name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
         found.append(
-            KeyNumber(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
+            Number(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
         )
         found.append(
-            KeyNumber(
+            Number(
                 "Error of scaling",
                 error(view, scaled.error),
                 f"{wording.change(scaled.error, view.pair_error)} than the pair",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import Released
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, Form, forms, of_data, one_group_column
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group import Statistic, VectorRule
 from dpcore.per_group.words import short
 from pages.per_group.answer import PerGroupView
-from pages.shared.code_choices import ROWS_OF_THE_FILE, Form, forms, of_data, one_group_column
-from pages.shared.code_panel import CodeChoice
 
 RELEASED = {
     Statistic.ROWS: Released.GROUP_ROWS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
@@ -29,7 +30,6 @@ from pages.per_group.question import QUESTION
 from pages.shared import answer_tabs, file_button, layout, take_away
 from pages.shared import figures as shared_figures
 from pages.shared.cache import cached
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
 from pages.shared.text import plain
@@ -99,7 +99,7 @@ def answer(digest: str, parameters: PerGroupParameters, _data: Dataset) -> Distr
     return compute(_data, parameters)
 
 
-def card(view: DistributionView, data: Dataset) -> AnswerCard:
+def card(view: DistributionView, data: Dataset) -> Answer:
     """The answer in words."""
     asked, choice = view.parameters, view.choice
     epsilon = wording.entered(asked.epsilon)
@@ -117,16 +117,16 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
     if choice.lower is not None and choice.upper is not None and view.pair:
         low, high = (words.error_words(asked, x) for x in (choice.lower, choice.upper))
         detail.append(f"Whatever lies where, the error is between {low} and {high}.")
-    return AnswerCard(
+    return Answer(
         headline=headline,
         detail=" ".join(detail),
-        figures=(
-            KeyNumber(
+        numbers=(
+            Number(
                 "Best pair found, L0 × L∞",
                 shown,
                 copied=f"{choice.max_groups}, {choice.max_amount:.12g}" if view.pair else "",
             ),
-            KeyNumber("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
+            Number("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
         ),
         facts={"What is approximate": APPROXIMATE, "How it was found": choice.ended.split(". ")[0] + "."},
         assumptions=summary_assumptions(asked),

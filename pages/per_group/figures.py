@@ -13,9 +13,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.report import charts
 from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, ErrorMap, NormCurves, Pair, PerGroupView, unit_of
 from pages.per_group.selected import OverEpsilon
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 CAP: dict[str, Any] = {"color": "#009E73", "dash": "solid", "width": 2.5}

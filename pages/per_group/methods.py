@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import float_above
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.words import error_words, short
-from dpcore.report.methods import Methods, guarantee, noise
 from pages.per_group.answer import OBJECTIVES, Pair, PerGroupView
 from pages.per_group.card import WORTH
 

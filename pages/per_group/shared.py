@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpcore.answer.against import SharedChoice, in_turn
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
@@ -20,7 +21,6 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.shared_pair import shared_pair
 from pages.per_group.answer import pairs_for
-from pages.shared.against import SharedChoice, in_turn
 
 NOT_COMPARED = ("own_groups", "own_amount")
 NOTHING = "nothing released"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.answer.value_range import KNOW
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, rounded_up
@@ -25,7 +26,6 @@ from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
 from pages.shared import cards, code_panel, dialogs, fields, file_button, keys, session
 from pages.shared.text import plain
-from pages.shared.value_range import KNOW
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
 

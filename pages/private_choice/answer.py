@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
@@ -13,7 +14,6 @@ from dpcore.private_choice import choice_regret, comparison, scores
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import CopyCost, DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from pages.shared.against import Against
 
 Copied = tuple[tuple[float, CopyCost], ...]
 """Simulated costs of a copy, each with where on the axis it stands."""

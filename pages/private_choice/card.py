@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.parameters import Relation, Wanted
 from pages.private_choice.answer import Leak, PrivateView
-from pages.shared.cards import AnswerCard, KeyNumber
 
 NUMBER_NAMES = {
     Wanted.SMOOTH: "threshold of the smooth weights",
@@ -59,7 +59,7 @@ def brief(share: float) -> str:
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
-def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
+def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> Answer:
     """What it costs, either way; on a release, the number itself.
 
     Args:
@@ -69,7 +69,7 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
     """
     direct = copy is None or view.direct.percentile_95 <= copy.percentile_95
     costs = [
-        KeyNumber(
+        Number(
             f"{way}, {what}", brief(share), note, ONE_IN_20 if note == OR_MORE else "", copied=f"{share:.2g}"
         )
         for way, of in (("Direct choice", view.direct), ("Private copy", copy))
@@ -81,14 +81,12 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
     if data.release is not None:
         number = wording.number(view.best)
         rows = wording.agreeing(view.best, "row per user", "rows per user")
-        costs.insert(
-            0, KeyNumber("Best number on these data", number, rows, copied=wording.digits(view.best))
-        )
+        costs.insert(0, Number("Best number on these data", number, rows, copied=wording.digits(view.best)))
     headline, detail = _headline(view, direct) if data.release is None else _on_release(view)
-    return AnswerCard(
+    return Answer(
         headline=headline,
         detail=detail,
-        figures=tuple(costs),
+        numbers=tuple(costs),
         facts=_facts(view, data, copy),
         assumptions=assumptions(data.disclosure),
         disclosure=data.provenance,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
 from dpcore.dataset import Dataset
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
-from pages.shared.code_choices import cap_form, forms, of_data, smooth_form
-from pages.shared.code_panel import CodeChoice
 
 
 def of_private(

@@ -13,9 +13,9 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES
 from dpcore.private_choice.parameters import Wanted
+from dpcore.report import charts
 from pages.private_choice.answer import Copied, Copies, Leak, PrivateView
 from pages.private_choice.card import ERROR_NAMES, NUMBER_NAMES
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 SHORT_NAMES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpcore.answer.methods import NEIGHBOURS, Chosen, Methods
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import rounded_up
@@ -11,7 +12,6 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
-from dpcore.report.methods import NEIGHBOURS, Chosen, Methods
 from pages.private_choice.answer import PrivateView
 from pages.private_choice.card import NUMBER_NAMES
 

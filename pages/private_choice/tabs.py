@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from pages.private_choice import actions, answer, cached, card, methods, report, work
 from pages.private_choice import figures as private_charts
@@ -14,7 +15,7 @@ PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
 
 
-def behind(view: PrivateView, answer_card: cards.AnswerCard) -> None:
+def behind(view: PrivateView, answer_card: Answer) -> None:
     """What the two ways are, what either costs, and what is assumed."""
     st.markdown(
         f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {actions.choice_is(view.parameters.wanted)}"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against
+from dpcore.answer.axes import curve_bounds
 from dpcore.common.certificate import Certificate
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
@@ -17,8 +19,6 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SeveralOutputs, several
-from pages.shared.against import Against
-from pages.shared.axes import curve_bounds
 
 SEARCH_POINTS = 32
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.

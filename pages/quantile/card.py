@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore import quantile
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.dataset import Dataset
@@ -15,7 +16,6 @@ from dpcore.quantile.several import split
 from pages.quantile import code
 from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
 from pages.shared import missing
-from pages.shared.cards import AnswerCard, KeyNumber
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
 """On figures and card, where the data in use have no values."""
@@ -45,7 +45,7 @@ def with_spread(error: float, standard_error: float) -> str:
     return f"{wording.percent(error, 3)}{spread}"
 
 
-def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> AnswerCard:
+def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> Answer:
     """The answer in words.
 
     Args:
@@ -53,10 +53,10 @@ def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> A
         dataset: The data that it is about.
         demonstration: Whether these are invented data that stand in for data without values.
     """
-    return AnswerCard(
+    return Answer(
         headline=_headline(view),
         detail=_detail(view, dataset, demonstration),
-        figures=_figures(view),
+        numbers=_figures(view),
         facts=_facts(view, view.choices.of(view.kind)),
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
@@ -78,7 +78,7 @@ def _headline(view: QuantileView) -> str:
     return f"Let no user weigh more than {rows}."
 
 
-def _figures(view: QuantileView) -> tuple[KeyNumber, ...]:
+def _figures(view: QuantileView) -> tuple[Number, ...]:
     p = view.parameters
     note = expected = "of rows, expected"
     if view.standard_error > 0.0:
@@ -91,9 +91,9 @@ def _figures(view: QuantileView) -> tuple[KeyNumber, ...]:
         name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
         bound, error = view.bound, view.rank_error
     return (
-        KeyNumber(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
-        KeyNumber("Rank error", wording.percent(error), note, _RANK_ERROR),
-        KeyNumber("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
+        Number(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
+        Number("Rank error", wording.percent(error), note, _RANK_ERROR),
+        Number("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import Released
+from dpcore.code.forms import CodeChoice, Form, cap_form, forms, of_data, smooth_form
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.parameters import Weighting
 from pages.quantile.answer import QuantileView
-from pages.shared.code_choices import Form, cap_form, forms, of_data, smooth_form
-from pages.shared.code_panel import CodeChoice
 
 
 def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from dpcore.answer.axes import BOUND_AXIS, curve_bounds
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -17,10 +18,10 @@ from dpcore.quantile import WeightKind
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
+from dpcore.report import charts
 from pages.quantile.answer import Poorer, QuantileView, mean_error, near_grid
 from pages.quantile.card import name_of
-from pages.shared import charts, missing
-from pages.shared.axes import BOUND_AXIS, curve_bounds
+from pages.shared import missing
 from pages.shared.figures import Picture
 
 Limits = tuple[tuple[float, float], tuple[float, float]]

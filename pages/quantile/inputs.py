@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
@@ -83,7 +84,7 @@ def _stand_in(data: Dataset) -> None:
             state[QUESTION.key(name)] = value
 
 
-def _outside(data: Dataset, parameters: QuantileParameters) -> value_range.Outside | None:
+def _outside(data: Dataset, parameters: QuantileParameters) -> Outside | None:
     limits = parameters.answer_range
     if data.values is None or limits is None:
         return None
@@ -97,7 +98,7 @@ def _warn(data: Dataset, parameters: QuantileParameters) -> None:
         data,
         _outside(data, parameters),
         "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
-        f"Set {ends} {value_range.KNOW}",
+        f"Set {ends} {KNOW}",
     )
 
 

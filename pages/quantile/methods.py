@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Chosen, Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.report.methods import Chosen, Methods, guarantee
 from pages.quantile.answer import QuantileView
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpcore.answer.against import SharedChoice, in_turn
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.progress import Progress, ShouldStop
@@ -17,7 +18,6 @@ from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
 from dpcore.quantile.optimal_bound import ALL_CAPS, RankBound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from pages.quantile.answer import SEARCH_POINTS
-from pages.shared.against import SharedChoice, in_turn
 
 NOT_COMPARED = ("own_bound",)
 ALL_TRIED = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import ASSUMPTIONS
 from pages.regression import code
 from pages.regression.answer import PROVED, RegressionView, Stage
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 
 _TOGETHER = (
@@ -18,42 +18,42 @@ _TOGETHER = (
 )
 
 
-def card(view: RegressionView) -> AnswerCard:
+def card(view: RegressionView) -> Answer:
     """The answer in words."""
     ours, unit = view.ours, plain(view.unit, 20)
     figures = [
-        KeyNumber(
+        Number(
             "Laplace noise, scale b",
             wording.number(ours.noise.scale),
             help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient of Cy.",
             copied=repr(ours.noise.scale),
         ),
-        KeyNumber(
+        Number(
             "Standard error, total", wording.number(math.sqrt(ours.variance)), f"({_share(ours)})", _TOGETHER
         ),
     ]
     if view.caps is not None and view.has_caps:
         best = math.sqrt(float(view.caps.variance[view.caps.best]))
         cap = f"{wording.counted(view.caps.max_contributions, 'row')} per user"
-        figures.append(KeyNumber("Best cap, standard error", wording.number(best), cap, _TOGETHER))
+        figures.append(Number("Best cap, standard error", wording.number(best), cap, _TOGETHER))
     figures += [
-        KeyNumber(
+        Number(
             "No cap, standard error",
             wording.number(math.sqrt(view.no_cap.variance)),
             _share(view.no_cap),
             _TOGETHER,
         ),
-        KeyNumber(
+        Number(
             f"Error in predicting {unit}",
             wording.number(math.sqrt(view.predicted.total)),
             f"labels spread by {wording.number(view.spread)}",
             "Root of the expected squared error of the released model's predictions on these rows.",
         ),
     ]
-    return AnswerCard(
+    return Answer(
         headline="Weight the rows by the best C; use no cap.",
         detail=" ".join(_detail(view)),
-        figures=tuple(figures),
+        numbers=tuple(figures),
         good_enough=_good_enough(view),
         facts=_facts(view),
         assumptions=ASSUMPTIONS,

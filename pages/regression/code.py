@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
 from dpcore.common.privacy import Neighbours
 from pages.regression.answer import RegressionView
-from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
-from pages.shared.code_panel import CodeChoice
 
 
 def of_regression(view: RegressionView) -> CodeChoice | None:

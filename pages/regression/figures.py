@@ -16,8 +16,8 @@ from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import Step
 from dpcore.regression.sample_limiting import CapCurve
 from dpcore.regression.study import Sweep
+from dpcore.report import charts
 from pages.regression.answer import ErrorOf, RegressionView
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 NO_CAP: dict[str, Any] = {"color": "#7F7F7F", "dash": "dash", "width": 2.0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
-from dpcore.report.methods import Methods, guarantee, noise
 from pages.regression.answer import PROVED, RegressionView
 
 NEIGHBOURS = (

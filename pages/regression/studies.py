@@ -12,12 +12,13 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
+from dpcore.report import charts
 from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.card import FIT
 from pages.regression.figures import Varied, sweep_picture
 from pages.regression.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, fields, figures, jobs
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.regression import files
 from pages.regression import figures as regression_charts
@@ -17,7 +18,7 @@ from pages.shared.text import plain
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
 
 
-def show_behind(view: RegressionView, answer: cards.AnswerCard) -> None:
+def show_behind(view: RegressionView, answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and all methods beside each other."""
     cards.behind(answer)
     st.caption(inputs.what_is_used(view))

@@ -14,9 +14,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression.estimate import UserWeights
 from dpcore.regression.study import ExampleSweep
+from dpcore.report import charts
 from pages.regression.answer import RegressionView
 from pages.regression.figures import NO_CAP, rounded_limits
-from pages.shared import charts
 from pages.shared.figures import Picture
 
 MAX_POINTS = 400

@@ -1,15 +1,15 @@
-"""The figures of `pages.shared.against`. Pure: numbers in, figures out."""
+"""The figures of `dpcore.answer.against`. Pure: numbers in, figures out."""
 
 from __future__ import annotations
 
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.answer.against import SHOWN, Against, OverEpsilon, Ways, WaysOverEpsilon
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
-from pages.shared import charts
-from pages.shared.against import SHOWN, Against, OverEpsilon, Ways, WaysOverEpsilon
+from dpcore.report import charts
 from pages.shared.figures import Picture
 
 EPSILON_AXIS = "Privacy budget ε"

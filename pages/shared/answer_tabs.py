@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from pages.shared import cards, layout, lazy_tabs
 from pages.shared.question import Question
 
@@ -13,12 +14,12 @@ from pages.shared.question import Question
 def show(
     places: layout.Places,
     of: Question,
-    answer: cards.AnswerCard,
+    answer: Answer,
     tabs: Mapping[str, Callable[[], object]],
     files: Callable[[], object],
     *,
     used: Callable[[], str] | None = None,
-    behind: Callable[[cards.AnswerCard], object] = cards.behind,
+    behind: Callable[[Answer], object] = cards.behind,
     formula: str = "formula",
     remembered: str = "tabs",
     key: str = "",

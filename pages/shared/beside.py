@@ -14,13 +14,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.answer.against import Against, Ways
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
-from pages.shared import charts, jobs, keys, pins, searched, session
-from pages.shared.against import Against, Ways
+from dpcore.report import charts
+from pages.shared import jobs, keys, pins, searched, session
 from pages.shared.cache import cached
 from pages.shared.question import Question
 from pages.shared.text import plain
@@ -39,12 +40,17 @@ Compared = Against | Ways | str
 
 def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
     """The function ``against_epsilon`` of the question's answer; None where it declares none."""
-    name = f"pages.{of.name}.answer"
-    if find_spec(name) is None:
-        return None
-    found: Callable[[Any, Any], Compared] | None
-    found = getattr(importlib.import_module(name), "against_epsilon", None)
+    module = _answers(of.name)
+    found: Callable[[Any, Any], Compared] | None = getattr(module, "against_epsilon", None)
     return found
+
+
+def _answers(name: str) -> Any:
+    """The module that answers a question: in the core, or beside its page; None without one."""
+    places = (f"dpcore.{name}.answer", f"pages.{name}.answer")
+    # Asked of the folder first: `find_spec` raises where that is not there.
+    known = (at for at in places if find_spec(at.rpartition(".")[0]) and find_spec(at))
+    return next((importlib.import_module(at) for at in known), None)
 
 
 def asked(of: Question, parameters: Any) -> Any:
@@ -53,7 +59,7 @@ def asked(of: Question, parameters: Any) -> Any:
     Raises:
         InvalidInput: It cannot be asked at that ε.
     """
-    return searched.plain_question(parameters, importlib.import_module(f"pages.{of.name}.answer"), AT_ONE)
+    return searched.plain_question(parameters, _answers(of.name), AT_ONE)
 
 
 def compared(of: Question, parameters: Any, data: Any) -> Compared:
@@ -74,7 +80,7 @@ def compared(of: Question, parameters: Any, data: Any) -> Compared:
 
 @cached(max_entries=8)
 def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
-    found: Compared = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
+    found: Compared = _answers(name).against_epsilon(_data, parameters)
     assert isinstance(found, Against | Ways | str)
     return found
 

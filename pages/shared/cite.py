@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpcore.report.methods import Methods
+from dpcore.answer.methods import Methods
 from pages.shared import cards
 
 HEADING = "**For your methods section**"

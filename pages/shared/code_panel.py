@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from dpcore.code import Choice, Code, Library, markdown_table, write
+from dpcore.code.forms import CodeChoice
 from pages.shared import figures, keys
 from pages.shared.text import plain
 
 HEIGHT = 520
-
-
-@dataclass(frozen=True)
-class CodeChoice:
-    """What can be carried away from a card.
-
-    Attributes:
-        forms: (name, choice), at least one: the cap and the smooth weights, say. A program that is no release, and
-            hence the same in every library, stands there as it is.
-    """
-
-    forms: tuple[tuple[str, Choice | Code], ...]
 
 
 def show(code: CodeChoice, key: str) -> None:

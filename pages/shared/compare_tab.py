@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer import against
+from dpcore.answer.against import Against, OverEpsilon, Ways, WaysOverEpsilon
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
 from pages.shared import (
-    against,
     against_figures,
     beside,
     cards,
@@ -26,7 +27,6 @@ from pages.shared import (
     pins,
     session,
 )
-from pages.shared.against import Against, OverEpsilon, Ways, WaysOverEpsilon
 from pages.shared.cache import cached
 from pages.shared.question import Question
 

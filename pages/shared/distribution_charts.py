@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray
-from pages.shared import charts
+from dpcore.report import charts
 
 MAX_POINTS = 300
 

@@ -14,8 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_up
 from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
-from dpcore.report import csv_files
-from pages.shared import charts, drawn, figure, keys, pins
+from dpcore.report import charts, csv_files
+from pages.shared import drawn, figure, keys, pins
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def show(
     """Draw a figure with a button for its data below.
 
     Args:
-        fig: From `pages.shared.charts` and related modules.
+        fig: From `dpcore.report.charts` and related modules.
         key: Unique on the page; also the name of the downloaded files.
         alt: What the figure shows, its takeaway first, for a screen reader.
         data: Column name to values, what the figure draws.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.text_fields import to_text
@@ -18,7 +19,6 @@ from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared import cards, drawn, fields, file_button, keys, pins, session
-from pages.shared.cards import AnswerCard
 from pages.shared.pins import Pin
 from pages.shared.question import Facet, Question
 
@@ -47,14 +47,14 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
         data: The session's.
         parameters: The parameters object that the answer is for.
     """
-    card: AnswerCard | None = run.card
+    card: Answer | None = run.card
     if run.figure is None or card is None or parameters is None:
         return None
     of = run.question
     on_these = not of.own_data and answers_from(of, data)
     epsilon = getattr(parameters, "epsilon", None)
     name = data.name if on_these else f"{of.title}: data of its own" if of.own_data else "Demonstration"
-    numbers = [(number.label, number.value) for number in card.figures[:2]]
+    numbers = [(number.label, number.text) for number in card.numbers[:2]]
     number, error = [*numbers, ("", ""), ("", "")][:2]
     budget = "" if epsilon is None else f", ε = {wording.entered(epsilon)}"
     return Pin(
@@ -82,7 +82,7 @@ def answers_from(of: Question, data: Dataset) -> bool:
     return not of.answers_from or any(held[facet] for facet in of.answers_from)
 
 
-def _rows_lost(card: AnswerCard, data: Dataset) -> float | None:
+def _rows_lost(card: Answer, data: Dataset) -> float | None:
     """Share of all rows that a cap on rows leaves out; None for other bounds."""
     forms = card.code.forms if card.code is not None else ()
     choice = forms[0][1] if forms else None

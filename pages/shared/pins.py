@@ -18,7 +18,8 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
-from pages.shared import charts, drawn, keys
+from dpcore.report import charts
+from pages.shared import drawn, keys
 from pages.shared.text import plain
 
 MOST = 24

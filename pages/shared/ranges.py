@@ -9,15 +9,12 @@ from collections.abc import Callable, Iterator
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from pages.shared import fields, keys, present
 
 DEFAULT_EPSILON = 1.0
-EPSILON_STEPS = (
-    0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
-    1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
-)  # fmt: skip
 STEPS = (1.0, 2.0, 5.0)
 
 

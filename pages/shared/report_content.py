@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from dpcore.answer import Answer
+from dpcore.answer.methods import Methods
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.report import content, script
-from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.content import FigureData, Line, Proof, Report, Said
 from dpcore.report.markup import literal
-from dpcore.report.methods import Methods
-from pages.shared import distribution_charts
-from pages.shared.cards import AnswerCard
+from pages.shared import distribution_charts, plots
 from pages.shared.figures import Picture
 from pages.shared.question import From, Question
 
@@ -47,7 +47,7 @@ class ReportContent:
 
     question: Question
     parameters: Any
-    cards: Sequence[tuple[str, AnswerCard]]
+    cards: Sequence[tuple[str, Answer]]
     pictures: Sequence[Picture]
     source: script.Source
     asked: Mapping[str, str] | None = None
@@ -62,6 +62,30 @@ class ReportContent:
     def disclosure(self) -> Provenance:
         """Of the data behind the answer."""
         return self.source.kind
+
+
+def of_answer(
+    question: Question, answer: Answer, source: script.Source, formula: str = "formula"
+) -> ReportContent:
+    """What a page contributes whose answer holds everything: its plots, its choice, and how its data are distributed.
+
+    Args:
+        question: The page.
+        answer: What it answers.
+        source: Where a script gets the data.
+        formula: Which of the question's texts says how it is computed.
+    """
+    drawings = [plots.picture(plot()) for plot in answer.plots.values()]
+    return ReportContent(
+        question=question,
+        parameters=answer.parameters,
+        cards=[("", answer)],
+        pictures=[*drawings, distribution(source.dataset)],
+        source=source,
+        formula=question.formula(formula),
+        choice=answer.choice,
+        methods=answer.methods,
+    )
 
 
 def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
@@ -94,6 +118,16 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The script."""
+    ((_, answer), *_) = of.cards
+    if answer.plots:
+        return script.of_answer(
+            of.question.title,
+            of.parameters,
+            of.source,
+            f"dpcore.{of.question.name}.answer",
+            made,
+            public_only,
+        )
     program = f"dpcore.{of.question.name}.{of.program}"
     return script.script(of.question.title, of.parameters, of.source, program, made, public_only)
 
@@ -153,13 +187,13 @@ def _said(value: Any) -> str:
     return literal(str(value))
 
 
-def _answer(title: str, card: AnswerCard) -> Answer:
+def _answer(title: str, card: Answer) -> Said:
     kind = card.disclosure
-    return Answer(
+    return Said(
         title=title,
         headline=card.headline,
         detail=card.detail,
-        numbers=tuple(Line(f.label, f.value, kind, f.note, f.help) for f in card.figures),
+        numbers=tuple(Line(n.label, n.text, kind, n.note, n.help) for n in card.numbers),
         facts=tuple(Line(name, sentence, kind) for name, sentence in card.all_facts),
         proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
         assumptions=card.assumed,

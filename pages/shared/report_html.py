@@ -21,9 +21,9 @@ from plotly.offline import get_plotlyjs
 
 from dpcore.common.privacy import Disclosure, kind_of
 from dpcore.common.version import VERSION
-from dpcore.report.content import Answer, FigureData, Report
+from dpcore.report import charts
+from dpcore.report.content import FigureData, Report, Said
 from dpcore.report.markup import block_html, inline_html
-from pages.shared import charts
 
 WIDTH = 680
 """Of a figure, in CSS pixels: the text width of an A4 page, so that printing need not redraw; so in ``report.js``."""
@@ -77,7 +77,7 @@ def _text(name: str) -> str:
 _CSS = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
 
 
-def _helps(answer: Answer) -> list[tuple[str, list[str]]]:
+def _helps(answer: Said) -> list[tuple[str, list[str]]]:
     """Each explanation once, with the names of all numbers that it goes with."""
     helps: dict[str, list[str]] = {}
     for line in answer.numbers:

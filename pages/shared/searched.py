@@ -12,10 +12,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.answer.against import SharedChoice
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from pages.shared import charts, jobs, pins
-from pages.shared.against import SharedChoice
+from dpcore.report import charts
+from pages.shared import jobs, pins
 from pages.shared.question import Question
 from pages.shared.text import plain
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report.document import report_json
-from dpcore.report.methods import Methods
 from dpcore.report.script import Source
 from pages.shared import cite, figures, file_button, missing, report_content, report_html, session
 from pages.shared import fields as questions

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import total
+from dpcore.answer.against import Against
+from dpcore.answer.axes import CURVE_POINTS
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
 from dpcore.common.shared_bound import Sharer
@@ -19,8 +21,6 @@ from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared import ranges
-from pages.shared.against import Against
-from pages.shared.axes import CURVE_POINTS
 
 CELLS = 12
 """Counts in the table that is released, such as rows per month over a year. With a single count the best bound at

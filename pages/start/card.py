@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.start.answer import CELLS, Tradeoff
 
 ASSUMED = (
@@ -13,19 +13,19 @@ ASSUMED = (
 )
 
 
-def card(view: Tradeoff, epsilon: float, bound: int, disclosure: Provenance) -> AnswerCard:
+def card(view: Tradeoff, epsilon: float, bound: int, disclosure: Provenance) -> Answer:
     """The best bound, and what the bound that is set does."""
     best = view.best.max_total
     useful = best > 0
     low, high = (wording.number(x) for x in view.within)
-    return AnswerCard(
+    return Answer(
         headline=f"Keep at most {wording.counted(best, 'row')} of each user."
         if useful
         else "With so few users and so small an ε, every bound gives more noise than count.",
         detail=sentence(view, epsilon, bound),
-        figures=(
-            KeyNumber("Sweet spot", wording.counted(best, "row"), "per user", copied=wording.digits(best)),
-            KeyNumber("Error", wording.percent(view.best.bound / view.num_rows), "of all rows"),
+        numbers=(
+            Number("Sweet spot", wording.counted(best, "row"), "per user", copied=wording.digits(best)),
+            Number("Error", wording.percent(view.best.bound / view.num_rows), "of all rows"),
         )
         if useful
         else (),

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
-from pages.shared import charts
+from dpcore.report import charts
 from pages.shared.figures import Picture
 from pages.start.answer import CELLS, RowsOfUsers, Tradeoff
 

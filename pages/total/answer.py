@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import total
+from dpcore.answer.against import Against
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.shared_bound import Sharer
@@ -15,7 +16,6 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
-from pages.shared.against import Against
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""

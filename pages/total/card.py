@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dpcore import total
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Summed, UserTotals
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 from pages.total import code
 from pages.total.answer import TotalView, largest_ratio
@@ -29,7 +29,7 @@ LEAKS = (
 )
 
 
-def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> AnswerCard:
+def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> Answer:
     """The answer in words, beside a bound of the person's own."""
     choice, unit, measure = view.choice, view.unit, view.problem.measure
     error, bias, noise = view.error(view.bound), float(view.at_bound.bias), float(view.at_bound.noise)
@@ -37,27 +37,25 @@ def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> A
     def share(of: float) -> str:
         return f"({wording.percent(of / choice.error_of_nothing)} of the {unit.result})"
 
-    return AnswerCard(
+    return Answer(
         headline=_headline(view),
         detail=_detail(view, dataset),
-        figures=(
-            KeyNumber(
+        numbers=(
+            Number(
                 "Best bound T",
                 unit.amount(view.bound, 4),
                 "per user",
                 "Upper bound on contributions per user." if not unit.column else _CLAMPED,
                 copied=wording.digits(view.bound),
             ),
-            KeyNumber(_ERROR_LABELS[measure], unit.amount(error), share(error), _ERROR_HELP[measure]),
-            KeyNumber(
+            Number(_ERROR_LABELS[measure], unit.amount(error), share(error), _ERROR_HELP[measure]),
+            Number(
                 "Cut away (bias)",
                 unit.amount(bias),
                 share(bias),
                 f"What users hold beyond T: the released {unit.result} is always too low by this much.",
             ),
-            KeyNumber(
-                "Noise", unit.amount(noise), share(noise), "Mean size of the noise, in either direction."
-            ),
+            Number("Noise", unit.amount(noise), share(noise), "Mean size of the noise, in either direction."),
         ),
         good_enough=_good_enough(view),
         facts=_facts(view, own_bound),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import TotalParameters
-from pages.shared.code_choices import ROWS_OF_THE_FILE, cap_form, forms, of_data
-from pages.shared.code_panel import CodeChoice
 from pages.total.answer import TotalView
 from pages.total.signed import SignedView
 

@@ -12,9 +12,9 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.report import charts
 from dpcore.total import TotalErrors, strategies
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import charts
 from pages.shared.figures import Picture
 from pages.total.answer import Limits, TotalView
 from pages.total.card import MEASURE_NAMES

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Chosen, Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.report.methods import Chosen, Methods, guarantee, noise
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.total.answer import TotalView
 from pages.total.signed import SignedView

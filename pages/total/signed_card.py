@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 from pages.total import code
 from pages.total.card import LEAKS
 from pages.total.signed import SignedView
 
 
-def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: TotalParameters) -> AnswerCard:
+def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: TotalParameters) -> Answer:
     """Totals of both signs in words."""
     c, measure = view.clipped, parameters.measure
     exact = c.rmse if measure is Measure.RMSE else c.absolute_error
@@ -39,23 +39,23 @@ def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: Total
         ),
         "Why a range": plain(held.refusal, 600),
     }
-    return AnswerCard(
+    return Answer(
         headline=f"Clip each user's total of {plain(held.column)} to [{low}, {high}].",
         detail=f"{_negative(view, held)} {LEAKS if dataset.is_private and not view.entered else ''}".strip(),
-        figures=(
-            KeyNumber(
+        numbers=(
+            Number(
                 "Range",
                 f"[{low}, {high}]",
                 "",
                 "A total outside counts as the nearer end.",
                 copied=_copied(c),
             ),
-            KeyNumber(
+            Number(
                 "Expected error" if measure is not Measure.RMSE else "RMSE", wording.number(exact), of_sum
             ),
-            KeyNumber("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
-            KeyNumber("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
-            KeyNumber("Noise", wording.number(c.noise), "mean size"),
+            Number("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
+            Number("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
+            Number("Noise", wording.number(c.noise), "mean size"),
         ),
         facts=facts,
         assumptions=SIGNED_ASSUMPTIONS,

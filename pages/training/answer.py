@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import Against, remembered
 from dpcore.common import weights
 from dpcore.common.over_runs import Summary
 from dpcore.common.weights import smooth_losses
@@ -18,7 +19,6 @@ from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
-from pages.shared.against import Against, remembered
 from pages.training.question import GENERATOR_FIELDS
 from pages.training.upload import TrainingData
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpcore.answer import Answer, Number
 from dpcore.common import wording
 from dpcore.training import experiment
 from dpcore.training.experiment import Held
 from dpcore.training.parameters import assumptions
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
-from pages.shared.cards import AnswerCard, KeyNumber
 from pages.training import code
 from pages.training.answer import Stage, TrainingView
 
@@ -36,7 +36,7 @@ def bounded(cell: Cell) -> str:
     return f"smooth weights of at most {weight_of(cell.bound)} per user"
 
 
-def card(view: TrainingView) -> AnswerCard:
+def card(view: TrainingView) -> Answer:
     """The answer in words."""
     assert view.best is not None
     losses, right = view.summary(Measure.LOSS, Over.ROWS), view.summary(Measure.ACCURACY, Over.ROWS)
@@ -45,23 +45,23 @@ def card(view: TrainingView) -> AnswerCard:
     floor_right, guess_right = view.reference(Measure.ACCURACY, Over.ROWS)
     runs = wording.counted(int(losses.runs[at]), "run")
     figures = (
-        KeyNumber("Bound h", wording.number(bound), "row per user" if bound == 1.0 else "rows per user",
+        Number("Bound h", wording.number(bound), "row per user" if bound == 1.0 else "rows per user",
                   "What a user's rows weigh together at most: each of s rows weighs min(h, s) / s.",
-                  repr(bound)),
-        KeyNumber("Loss on users held out", wording.number(float(losses.mean[at])),
+                  value=bound),
+        Number("Loss on users held out", wording.number(float(losses.mean[at])),
                   f"± {wording.number(float(losses.half_width[at]), 2)} over {runs}",
                   "Mean over rows, with a 95 % interval over the runs."),
-        KeyNumber("Without privacy", wording.number(floor), "all rows, no noise"),
-        KeyNumber("Guessing", wording.number(guess), "one score for all rows"),
-        KeyNumber("Rows told right", wording.percent(float(right.mean[at]), 3),
+        Number("Without privacy", wording.number(floor), "all rows, no noise"),
+        Number("Guessing", wording.number(guess), "one score for all rows"),
+        Number("Rows told right", wording.percent(float(right.mean[at]), 3),
                   f"{wording.percent(floor_right, 3)} without privacy",
                   f"Guessing tells {wording.percent(guess_right, 3)} right."),
     )  # fmt: skip
-    return AnswerCard(
+    return Answer(
         headline=_headline(view, bound),
         detail=" ".join(_detail(view)),
         # Where all bounds are useless, which of them is the least so is no answer.
-        figures=(replace(figures[1], note=figures[1].note.split(" over ")[0]), *figures[2:])
+        numbers=(replace(figures[1], note=figures[1].note.split(" over ")[0]), *figures[2:])
         if view.is_useless
         else figures,
         good_enough="" if view.is_useless else _good_enough(view),

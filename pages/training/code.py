@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpcore.code import Released, Training
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data, smooth_form
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training.descent import noise_plan
 from dpcore.training.losses import HINGE_WIDTH, LossKind
 from dpcore.training.parameters import DataSource
 from dpcore.training.sample import FILE
-from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data, smooth_form
-from pages.shared.code_panel import CodeChoice
 from pages.training.answer import TrainingView
 
 SLOPES = {

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
+from dpcore.report import charts
 from dpcore.training.experiment import Held
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.shared import charts
 from pages.shared.figures import Picture
 from pages.training.answer import TrainingView
 

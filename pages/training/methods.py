@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Chosen, Methods, guarantee
 from dpcore.common import wording
-from dpcore.report.methods import Chosen, Methods, guarantee
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average
 from dpcore.training.parameters import TrainingParameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.training import files
 from dpcore.training.experiment import Held
@@ -17,7 +18,7 @@ from pages.training import inputs, methods, release, report
 from pages.training.answer import TrainingView
 
 
-def show_behind(view: TrainingView, answer: cards.AnswerCard) -> None:
+def show_behind(view: TrainingView, answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and every method at every bound."""
     cards.behind(answer)
     st.caption(inputs.what_is_used(view))

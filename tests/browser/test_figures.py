@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
-from pages.shared import charts
+from dpcore.report import charts
 from pages.shared.figure.ahead import ADDRESS as AHEAD
 from pages.shared.figure.serving import FIGURE, PLOTLY
 from tests.browser.browser import settle

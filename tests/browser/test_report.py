@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.content import FigureData, Line, Proof, Report, Said
 from dpcore.report.markup import literal
 from pages.shared import report_html
 from tests.browser.browser import settle
@@ -91,7 +91,7 @@ def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: P
         made=datetime(2026, 11, 21, tzinfo=UTC),
         summary=(line,),
         answers=(
-            Answer(LINKED, said, said, (line,), (line,), (Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind),),
+            Said(LINKED, said, said, (line,), (line,), (Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind),),
                    (said,), kind),
         ),
         figures=(FigureData("one", LINKED, LINKED, {LINKED: [1.0]}, kind),),

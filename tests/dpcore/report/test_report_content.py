@@ -29,7 +29,7 @@ from dpcore.mean import Counts, MeanParameters, VarianceSource
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.report import content, script
-from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.content import FigureData, Line, Proof, Report, Said
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.report.literals import Code
 
@@ -42,7 +42,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
     """A report in which every part computed from data says ``number``."""
     said = f"{number:g}"
     line = Line("Users", said, kind, note=said, help=said, number=number)
-    answer = Answer(
+    answer = Said(
         title="",
         headline=f"Cap at **{said}**",
         detail=said,
@@ -243,7 +243,7 @@ def data_of(text: str) -> Dataset:
 
 
 def mean_script(source: script.Source, public_only: bool = False) -> str:
-    made = script.script("Mean", MeanParameters(1.0), source, "dpcore.mean.script", MADE, public_only)
+    made = script.of_answer("Mean", MeanParameters(1.0), source, "dpcore.mean.answer", MADE, public_only)
     ast.parse(made)
     assert made.count("# %% ") == 6
     return made

@@ -57,7 +57,7 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
         "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays at ε = 1, "
         "δ = 0.00001, 7,850 shared and no personal parameters." in told.detail
     )
-    assert (told.figures[0].value, told.figures[0].copied) == ("37", "37")
+    assert (told.numbers[0].text, told.numbers[0].copied) == ("37", "37")
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
@@ -77,7 +77,7 @@ def test_every_regime_has_its_headline() -> None:
     assert "100 personal parameters each" in card.needed_sentence(between)
     never = view(shared_diameter=0.0, personal_diameter=1.0, personal=5)
     assert card.headline(never) == "Work alone: sharing never pays, however many join."
-    assert card.card(never, LINES).figures[0].value == "none suffice"
+    assert card.card(never, LINES).numbers[0].text == "none suffice"
     assert card.card(never, LINES).good_enough == ""
 
 

@@ -98,15 +98,15 @@ def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     beaten = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9})))
     assert beaten.headline == "At ε = 1, release item means: no private factorisation beats them."
-    assert beaten.figures[0].value == "0.9000"
+    assert beaten.numbers[0].text == "0.9000"
     assert "is 0.1000 ± " in beaten.detail
     assert "worse than item means" in beaten.detail
     unsure = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.TAIL: 0.899}, spread=0.02)))
     assert unsure.headline == "At ε = 1, release item means: no factorisation is shown to beat them."
     better = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})))
     assert better.headline == "At ε = 1, factorise with adaptive weights: it beats DP item means."
-    assert better.figures[0].label.endswith("DP adaptive weights")
-    assert better.figures[0].value == "0.8000"
+    assert better.numbers[0].label.endswith("DP adaptive weights")
+    assert better.numbers[0].text == "0.8000"
     assert "gain 0.2000" in better.detail
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({Kind.ADAPTIVE: 0.95})
@@ -209,7 +209,7 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     said = card.card(expected)
     assert said.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
-    assert (shown["label"], shown["value"]) == (said.figures[0].label, said.figures[0].value)
+    assert (shown["label"], shown["value"]) == (said.numbers[0].label, said.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert expected.result is not None
     drawn = trace(chart(trained, "factorisation_errors"), Kind.ADAPTIVE.value)[1]

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import gap_examples, mean
+from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
@@ -18,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples import answer, card
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, keys, ranges, session
+from pages.shared import keys, ranges, session
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -101,7 +102,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
         assert layout[axis]["range"] == before[axis]["range"]
 
 
-def answered(histogram: ContributionHistogram, variance: float = 0.25) -> cards.AnswerCard:
+def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
     """The card on these data, with no page."""
     asked = mean.MeanParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
     view = answer.compute(histogram, asked)
@@ -114,7 +115,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
         (ContributionHistogram([7], [10]), 0.25, "equally many rows"),
     ):
         said = answered(histogram, variance)
-        assert said.figures[0].value == "1.0000"
+        assert said.numbers[0].text == "1.0000"
         assert said.headline.startswith("Cap at ")
         assert why in dict(said.facts)["Here"]
     assert answered(SAMPLE.histogram).headline.startswith("Use smooth weights")

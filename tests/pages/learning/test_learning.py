@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -24,7 +25,6 @@ from pages.learning import figures as learning_charts
 from pages.learning import population as learning_population
 from pages.learning.question import QUESTION
 from pages.shared import jobs, keys, layout, session
-from pages.shared.cards import AnswerCard
 from pages.shared.ranges import DEFAULT_EPSILON
 from tests.pages.driving import (
     chart,
@@ -91,12 +91,12 @@ def same(drawn: object, computed: np.ndarray) -> bool:
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[answer.LearningView, AnswerCard]:
+def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[answer.LearningView, Answer]:
     view = answer.compute(parameters.problem(dataset.histogram))
     return view, card.card(view, dataset, parameters)
 
 
-def words_of(one: AnswerCard) -> str:
+def words_of(one: Answer) -> str:
     facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
     return unescaped("\n".join([one.headline, one.detail, *facts]))
 
@@ -222,9 +222,9 @@ def test_a_bound_above_one_is_said_to_promise_nothing():
 def test_the_card_has_one_number_to_copy_and_its_parts():
     view, one = answered(LearningParameters(1.0))
     best = view.choice
-    assert one.figures[0].copied == str(best.max_contributions)
-    assert one.figures[1].value == wording.number(best.total)
-    assert f"({wording.percent(best.bias / best.total)} bias)" == one.figures[1].note
+    assert one.numbers[0].copied == str(best.max_contributions)
+    assert one.numbers[1].text == wording.number(best.total)
+    assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
     low, high = view.within
     assert f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
 

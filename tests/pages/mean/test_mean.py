@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore import mean
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -18,10 +19,11 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import files as mean_files
+from dpcore.mean.answer import MeanFound
+from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import words as card
 from dpcore.mean.user_effects import clamp
-from dpcore.report import csv_files
-from pages.mean import answer, card
-from pages.mean import figures as mean_figures
+from dpcore.report import csv_files, plotly_figures
 from pages.shared import figures, keys, ranges, session
 from tests.pages.driving import (
     answer_of,
@@ -92,14 +94,13 @@ def on(brought: Dataset, **fields):
     return enter(at, **fields) if fields else at
 
 
-def answered(brought: Dataset, parameters: MeanParameters) -> tuple[answer.MeanView, card.AnswerCard]:
+def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanFound, Answer]:
     """What the page computes and says, without the page."""
-    held = None if brought.values is None else clamp(brought.values, parameters.lower, parameters.upper)
-    view = answer.compute(brought.histogram, parameters, held and held.variance, held and held.mean)
-    return view, card.card(view, brought, parameters, held)
+    made = mean_answered(brought, parameters)
+    return made.found, made
 
 
-def said(of: card.AnswerCard) -> str:
+def said(of: Answer) -> str:
     return "\n".join([of.headline, of.detail, *(f"{name}: {words}" for name, words in of.all_facts)])
 
 
@@ -165,7 +166,7 @@ def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
 
 
 def test_what_independence_hides_is_said_and_drawn():
-    view, _ = answered(SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES))
+    view, made = answered(SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES))
     values, cap = SHOP.values, view.cap.max_contributions
     # By a loop over users: each user's mean counts min(cap, rows) times.
     per_user = [values.values[values.user_codes == code] for code in np.unique(values.user_codes)]
@@ -173,11 +174,11 @@ def test_what_independence_hides_is_said_and_drawn():
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
     held = clamp(values, 0.0, 100.0)
-    sentences = card.effects_sentences(view, held)
+    sentences = card.hidden(view, held)
     assert f"The capped mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
-        for t in mean_figures.shift_picture(view, SHOP, held).draw().data
+        for t in plotly_figures.figure(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert drawn.y[np.flatnonzero(drawn.x == cap)] == pytest.approx([shift])
@@ -210,13 +211,13 @@ def test_the_facts_of_the_card_by_hand():
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
     assert f"any cap from {close[0]} to {close[-1]} rows stays within" in shown.good_enough
     sampling, noise = parts(best)
-    assert shown.figures[1].note == f"({wording.percent(noise / (sampling + noise))} privacy noise)"
+    assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} privacy noise)"
 
 
 def test_weights_are_drawn_against_the_size_of_the_user():
-    view, _ = answered(SAMPLE, MeanParameters(1.0))
+    _, made = answered(SAMPLE, MeanParameters(1.0))
     (drawn,) = [
-        t for t in mean_figures.weight_picture(view, SAMPLE).draw().data if t.name == "Smooth weights"
+        t for t in plotly_figures.figure(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
@@ -405,13 +406,9 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 
 
 def test_axes_have_titles_with_units_and_traces_are_short():
-    view, _ = answered(SHOP, MeanParameters(1.0, upper=100.0))
-    held = clamp(SHOP.values, 0.0, 100.0)
-    for picture in (
-        mean_figures.error_picture(view, SHOP, 7),
-        mean_figures.shift_picture(view, SHOP, held),
-    ):
-        drawn = picture.draw()
+    _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_cap=7))
+    for key in ("mean-error", "mean-shift"):
+        drawn = plotly_figures.figure(made.plots[key]())
         assert "(rows per user)" in drawn.layout.xaxis.title.text
         assert "(unit of the values)" in drawn.layout.yaxis.title.text
         assert all(numbers(t.x).size <= 500 for t in drawn.data if t.x[0] is not None)

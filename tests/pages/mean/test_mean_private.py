@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
+from dpcore.dataset import Dataset
 from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
+from dpcore.mean.answer import answered, find, simulated, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from pages.mean import answer, simulations
-from pages.mean import card as mean_words
 from pages.shared import ranges, session
 from tests.pages.driving import (
     chart,
@@ -126,10 +127,10 @@ def test_the_simulation_agrees_with_the_formula_and_names_both():
     (table,) = at.dataframe
     rows = table.value
     assert list(rows["At its best bound"]) == [
-        simulations.CAP,
-        simulations.SMOOTH,
-        simulations.USUAL,
-        simulations.CENTRED,
+        simulated.CAP,
+        simulated.SMOOTH,
+        simulated.USUAL,
+        simulated.CENTRED,
     ]
     # Noise on the sum of weights is about 1 %: the two agree to a few per cent. 2,000 runs know the root of the
     # mean squared error to 1.6 %; five such deviations and 2 % for the approximation.
@@ -167,21 +168,24 @@ def test_an_impossible_mean_gives_a_sentence(entered, sentence):
 @pytest.mark.parametrize("sizes", [[1], [5], [1, 10**9]])
 def test_degenerate_histograms_have_something_to_simulate(sizes):
     histogram = type(SAMPLE.histogram)(sizes=sizes, users=[3] * len(sizes))
-    view = answer.compute(histogram, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
-    asked = simulations.plan(view, None, 100)
-    found = simulations.run(asked)
+    held = Dataset("few", "", Disclosure.PUBLIC, histogram)
+    view = find(held, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
+    asked = simulated.plan(view, None, 100)
+    found = simulated.run(asked)
     assert len(found) == len(asked.setups()) >= 4
     assert all(math.isfinite(one.mean_squared_error) for *_, one in found)
 
 
 def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
-    view = answer.compute(SHOP.histogram, parameters, None)
+    private = replace(SHOP, disclosure=Disclosure.PRIVATE)
+    made = answered(private, parameters)
+    view = made.found
     choice = json.loads(mean_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS
-    rows = list(csv.DictReader(io.StringIO(answer.weights_file(view, Disclosure.PRIVATE))))
+    rows = list(csv.DictReader(io.StringIO(made.files["mean_weights.csv"]())))
     h = view.smooth.threshold
     for row in rows:
         size = int(row["size"])
@@ -190,15 +194,14 @@ def test_files_say_which_setting_they_are_for():
         assert float(row["row_weight"]) * size == pytest.approx(min(h, size))
         assert int(row["rows_kept_at_cap"]) <= view.cap.max_contributions
         assert row["label"] == Disclosure.PRIVATE.label
-    drawn = answer.labelled({"bound": view.bounds}, view)
-    assert set(drawn["contribution_counts"]) == {"private too"}
+    for plot in made.plots.values():
+        assert set(plot().columns["contribution_counts"]) == {"private too"}
 
 
 def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
-    view = answer.compute(SHOP.histogram, parameters, None)
     private = type(SHOP)(name="x", source="x", disclosure=Disclosure.PRIVATE, histogram=SHOP.histogram)
-    card = mean_words.card(view, private, parameters, None)
-    assert mean_words.LEAKS_COUNTS in card.detail
-    assert mean_words.LEAKS not in card.detail
+    card = answered(private, parameters)
+    assert words.LEAKS_COUNTS in card.detail
+    assert words.LEAKS not in card.detail
     assert data(switched()).disclosure is Disclosure.PUBLIC

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
@@ -115,11 +116,11 @@ def view_of(dataset=WITHOUT, **changed) -> answer.MultitaskView:
     )
 
 
-def card_of(view: answer.MultitaskView) -> cards.AnswerCard:
+def card_of(view: answer.MultitaskView) -> Answer:
     return card.card(view, compare(TARGET), None)
 
 
-def words_of(one: cards.AnswerCard) -> str:
+def words_of(one: Answer) -> str:
     facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
     return "\n".join([one.headline, one.detail, *facts])
 
@@ -147,7 +148,7 @@ def assert_answer(view: answer.MultitaskView, problem: TaskProblem, rule: Weight
     for size in np.unique(problem.task_sizes):
         mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
-    said = {figure.label: figure.value for figure in card_of(view).figures}
+    said = {one.label: one.text for one in card_of(view).numbers}
     assert said["User budget β"] == wording.number(problem.budget)
     used = chosen.budget_use[problem.required_graph().tasks_per_user > 0].mean() / problem.budget
     assert said["Budget used"] == wording.percent(float(used))
@@ -182,11 +183,11 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         one = card_of(view)
         expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
         assert view.recommended[0] == expected
-        assert one.figures[0].copied == wording.digits(expected)
+        assert one.numbers[0].copied == wording.digits(expected)
         assert (f"are for your μ = {card.exponent(float(mu))}" in one.detail) == (expected != mu)
         assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
         ratio = ratio_of(problem, WeightRule(expected))
-        assert one.figures[1].value == f"−{wording.percent(1.0 - ratio)}"
+        assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
         power = card.exponent(expected)
         assert one.headline == f"Weight each task by its number of users to the power −{power}."
     # Two stretches that are good enough: only the one around the best counts.

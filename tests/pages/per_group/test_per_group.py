@@ -146,7 +146,7 @@ def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
         told = card.card(view, SHOP)
         assert told.headline.startswith("Release nothing at ε = 0.00001")
         assert words in told.headline
-        assert told.figures[0].value == "none"
+        assert told.numbers[0].text == "none"
         assert figures.map_figure(view).data
         assert figures.group_figure(view).data is not None
 
@@ -157,7 +157,7 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     view = answer.compute(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
     found = card.card(view, SHOP)
-    assert "%" in found.figures[1].value if objective.relative else "row" in found.figures[1].value
+    assert "%" in found.numbers[1].text if objective.relative else "row" in found.numbers[1].text
     assert answer.OBJECTIVES[objective] in figures.map_alt(view)
     curves = answer.norm_curves(view)
     assert view.cap is not None
@@ -213,7 +213,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
     assert card.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in figures.map_figure(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
-    assert card.card(view, SHOP).figures[0].copied == str(view.pair.max_groups)
+    assert card.card(view, SHOP).numbers[0].copied == str(view.pair.max_groups)
 
 
 def test_groups_of_use_are_counted() -> None:
@@ -384,7 +384,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
     said = methods.of_distribution(view.parameters, view.pair, found)
     assert f"at most {view.choice.max_groups} groups" in said.found
-    assert f"is about {told.figures[1].value}" in said.found
+    assert f"is about {told.numbers[1].text}" in said.found
     assert "the same mixture of pairs" in said.rule
     assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
         "nothing was released."
@@ -417,15 +417,15 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     (figure, *_), told = of.pictures, distribution.card(view, private)
     assert figure.columns["error"].tolist() == figures.map_columns(view)["error"].tolist()
     whole = take_away.html(of, MADE, False)
-    assert told.figures[0].value in whole
+    assert told.numbers[0].text in whole
     assert "Only how pairs are distributed is known" in whole
-    assert told.figures[0].value not in take_away.html(of, MADE, True)
+    assert told.numbers[0].text not in take_away.html(of, MADE, True)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(pair_distribution.to_text(private), encoding="utf-8")
     for public_only in (False, True):
         printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
-        for number in told.figures:
-            assert f"{number.label}: {number.value}" in printed.replace("  ", " ")
+        for number in told.numbers:
+            assert f"{number.label}: {number.text}" in printed.replace("  ", " ")
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:

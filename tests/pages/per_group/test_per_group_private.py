@@ -171,7 +171,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
             assert not early.choice.settled
             assert "Nothing useful" not in early.choice.ended
             assert "errs least" not in early.choice.ended
-            assert told.figures[0].value == "none found"
+            assert told.numbers[0].text == "none found"
             if "scale" not in told.headline:
                 assert told.headline.startswith("No pair was found at ε")
                 assert "no bound on what a user adds was found" in methods.methods(early, SHOP).nothing

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
+from dpcore.answer import Answer
 from dpcore.code import Library, write
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -22,7 +23,7 @@ from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
 from pages.private_choice import actions, answer, card, code, report
-from pages.shared import cards, keys, links, session
+from pages.shared import keys, links, session
 from tests.pages.driving import (
     address_of,
     chart,
@@ -74,9 +75,9 @@ def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> ans
     return answer.compute(histogram, parameters, comparison.direct_over_epsilon(parameters, histogram))
 
 
-def words_of(found: cards.AnswerCard) -> str:
+def words_of(found: Answer) -> str:
     """All that a card says."""
-    numbers = [f"{one.label} {one.value} {one.note}" for one in found.figures]
+    numbers = [f"{one.label} {one.text} {one.note}" for one in found.numbers]
     facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
     return "\n".join([found.headline, found.detail, *numbers, *facts, *found.assumed])
 
@@ -116,8 +117,8 @@ def test_card_says_what_it_costs_and_in_all():
     found = card.card(view, SAMPLE, copy)
     words = words_of(found)
     assert found.headline == "Choose the number directly."
-    assert found.figures[0].value == card.brief(view.direct.median)
-    assert float(found.figures[0].copied) == pytest.approx(view.direct.median, rel=0.05)
+    assert found.numbers[0].text == card.brief(view.direct.median)
+    assert float(found.numbers[0].copied) == pytest.approx(view.direct.median, rel=0.05)
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in words
     exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
     assert f"Direct choice, 1 in 20 {card.brief(float(exact.percentile_95[0, 0]))}" in words
@@ -126,10 +127,10 @@ def test_card_says_what_it_costs_and_in_all():
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
     found = card.card(view, SAMPLE, cheap)
     assert found.headline == "Choose on a private copy."
-    assert found.figures[0].label == "Private copy, median cost"
+    assert found.numbers[0].label == "Private copy, median cost"
     # While copies are being simulated nothing is said of them.
     early = card.card(view, SAMPLE, None)
-    assert [one.label for one in early.figures] == ["Direct choice, median cost", "Direct choice, 1 in 20"]
+    assert [one.label for one in early.numbers] == ["Direct choice, median cost", "Direct choice, 1 in 20"]
     assert "on a copy: being simulated" in words_of(early)
 
 

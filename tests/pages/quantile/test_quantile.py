@@ -100,7 +100,7 @@ def words_of(found) -> str:
     """All that a card says."""
     facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
     proofs = [f"{ended} {proof.sentence}" for _, proof, ended in found.proofs]
-    kept = [f"{one.label} {one.value} {one.note}" for one in found.figures]
+    kept = [f"{one.label} {one.text} {one.note}" for one in found.numbers]
     return "\n".join([found.headline, found.detail, *kept, *facts, *proofs, *found.assumptions])
 
 
@@ -130,13 +130,13 @@ def test_the_answer_is_that_of_the_core():
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.interval()
     found = card.card(view, SHOP)
-    assert [one.value for one in found.figures] == [
+    assert [one.text for one in found.numbers] == [
         wording.counted(best.bound, "row"),
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
     ]
     assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(found)
-    assert float(found.figures[0].copied) == pytest.approx(best.bound, rel=1e-14)
+    assert float(found.numbers[0].copied) == pytest.approx(best.bound, rel=1e-14)
     assert found.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
     words = words_of(found)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
@@ -184,10 +184,10 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert fresh.mean() > smooth.rank_error
     found = card.card(view, SHOP)
     words = words_of(found)
-    assert found.figures[1].value == wording.percent(best.rank_error)
+    assert found.numbers[1].text == wording.percent(best.rank_error)
     said = card.with_spread(best.rank_error, best.standard_error)
     assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in words
-    assert found.figures[1].note == f"± {wording.percent(best.standard_error)} (400 subsamples)"
+    assert found.numbers[1].note == f"± {wording.percent(best.standard_error)} (400 subsamples)"
     assert "the release draws its own" in words
     subsamples = quantile.subsample_errors([problem()], WeightKind.CAP, best.bound)
     low, high = wording.percent(subsamples.min()), wording.percent(subsamples.max())
@@ -254,7 +254,7 @@ def test_other_bases_and_no_bound_are_used(given, base):
     found = card.card(view, SHOP)
     assert f"without a bound, {wording.percent(out.expected_rank_error)}." in found.detail
     assert found.headline == f"Set a bound: let no user weigh more than {wording.counted(best.bound, 'row')}."
-    assert found.figures[1].value == wording.percent(best.rank_error)
+    assert found.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
     x, drawn = trace(density_figure(view), "Base ν")
     assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
@@ -279,7 +279,7 @@ def test_the_bound_from_counts_uses_no_values():
     view = asked(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
-    assert card.card(view, SHOP).figures[0].value == wording.counted(best, "row")
+    assert card.card(view, SHOP).numbers[0].text == wording.counted(best, "row")
     paper = figure_of(figures.paper_picture(view, answer.axis_limits(view)[0], PUBLIC))
     x, drawn = trace(paper, "Smooth weights")
     assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
@@ -298,7 +298,7 @@ def test_ties_cost_what_no_budget_can_buy_back():
     )
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
-    assert re.fullmatch(r"10(\.0)?\s%", found.figures[1].value)
+    assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
 
 
 def test_degenerate_data_are_answered():
@@ -441,7 +441,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(at)[0].value == card.card(asked(), SHOP).figures[0].value
+    assert metrics_of(at)[0].value == card.card(asked(), SHOP).numbers[0].text
     at.session_state["quantile.tabs"] = "Where the answer falls"
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):

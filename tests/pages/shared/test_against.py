@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcore.answer import against
+from dpcore.answer.against import Against, Ways
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
@@ -19,8 +21,7 @@ from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.training.descent import noise_plan
 from dpcore.training.rows import prepare
-from pages.shared import against, against_figures, beside, catalogue, compare_tab
-from pages.shared.against import Against, Ways
+from pages.shared import against_figures, beside, catalogue, compare_tab
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -254,13 +255,10 @@ def test_training_predicts_what_its_formulas_say() -> None:
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
     from dpcore.mean import MeanParameters
-    from dpcore.mean.user_effects import clamp
-    from pages.mean import answer
+    from dpcore.mean.answer import answered
 
     asked = MeanParameters(0.3, lower=0.0, upper=60.0)
-    assert DATA.values is not None
-    clamped = clamp(DATA.values, 0.0, 60.0)
-    view = answer.compute(DATA.histogram, asked, clamped.variance, clamped.mean)
+    view = answered(DATA, asked).found
     assert declared("mean").best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
 
 

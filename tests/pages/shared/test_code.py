@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import Answer
 from dpcore.code import Code, Library, write
+from dpcore.code import forms as code_choices
 from dpcore.data import samples
 from dpcore.dataset import Contribution
 from dpcore.quantile import QuantileProblem
@@ -18,7 +20,7 @@ from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import Summed
 from pages.quantile import answer as quantile_answer
 from pages.quantile.code import of_quantile
-from pages.shared import cards, code_choices, keys, session
+from pages.shared import cards, keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 
@@ -28,7 +30,7 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep the card that a page has drawn last, by its key."""
     draw = cards.answer
 
-    def noted(card: cards.AnswerCard, key: str) -> None:
+    def noted(card: Answer, key: str) -> None:
         SHOWN[key] = card
         draw(card, key)
 
@@ -37,7 +39,7 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     SHOWN.clear()
 
 
-SHOWN: dict[str, cards.AnswerCard] = {}
+SHOWN: dict[str, Answer] = {}
 
 
 def program(card: str, library: Library, which: int = 0) -> str:
@@ -53,8 +55,8 @@ def written(card: str, library: Library, which: int = 0) -> Code:
 
 def number(card: str, label: str) -> float:
     """A number of the card, as it is read."""
-    (found,) = [figure for figure in SHOWN[card].figures if figure.label == label]
-    return float(re.sub(r"[^\d.]", "", found.value))
+    (found,) = [one for one in SHOWN[card].numbers if one.label == label]
+    return float(re.sub(r"[^\d.]", "", found.text))
 
 
 def open_code(at: AppTest, card: str) -> AppTest:

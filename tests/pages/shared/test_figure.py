@@ -23,7 +23,8 @@ from starlette.routing import Route, WebSocketRoute
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from pages.shared import charts, server
+from dpcore.report import charts
+from pages.shared import server
 from pages.shared.figure import ahead, component, first, gate, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.mean.user_effects import clamp
-from pages.mean import answer
-from pages.mean import figures as mean_charts
-from pages.shared import axes, catalogue, distribution_charts, ranges, round_numbers, session
+from dpcore.dataset import Dataset
+from dpcore.mean.answer import answered
+from dpcore.report import plotly_figures
+from pages.shared import catalogue, distribution_charts, ranges, round_numbers, session
 from pages.shared.text import plain
 from pages.start import answer as start_answer
 from pages.start import figures as start_chart
@@ -39,22 +40,19 @@ HISTOGRAMS = {
 
 
 def view_of(histogram, epsilon, value_bound=1.0):
-    return answer.compute(histogram, mean.MeanParameters(epsilon=epsilon, upper=value_bound), None)
+    held = Dataset("", "", Disclosure.PUBLIC, histogram)
+    return answered(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
 
 
 def figures_of(histogram, epsilon=1.0):
     view = view_of(histogram, epsilon)
-    limits = answer.axis_limits(histogram, 1.0)
     return {
         "start": start_chart.figure(
             start_answer.tradeoff(histogram, epsilon),
             start_answer.first_bound(histogram),
             start_answer.axis_limits(histogram),
         ),
-        "error": mean_charts.error_figure(view, limits, own_cap=3),
-        "weights": mean_charts.weight_figure(
-            view, axes.curve_bounds(histogram), limits[0], answer.weight_limits(histogram)
-        ),
+        **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
         **{
             name: drawing.figure(histogram, drawing.limits(histogram))
             for name, drawing in distribution_charts.DRAWINGS.items()
@@ -63,10 +61,8 @@ def figures_of(histogram, epsilon=1.0):
 
 
 def shift_of(epsilon):
-    clamped = clamp(SHOP.values, 0.0, 100.0)
     parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    view = answer.compute(SHOP.histogram, parameters, clamped.variance)
-    return mean_charts.shift_figure(view, clamped, (1.0, 200.0))
+    return plotly_figures.figure(answered(SHOP, parameters).plots["mean-shift"]())
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -137,7 +133,7 @@ def test_the_tail_thinned_out_is_the_tail():
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
         view = view_of(SHOP.histogram, epsilon, 10.0)
-        figure = mean_charts.error_figure(view, answer.axis_limits(SHOP.histogram, 10.0), own_cap=None)
+        figure = plotly_figures.figure(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (("Total, cap", "Best cap"), ("Total, smooth weights", "Best smooth weights")):
             x, y = np.asarray(named[curve].x), np.asarray(named[curve].y)

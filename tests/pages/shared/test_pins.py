@@ -14,18 +14,8 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
 from dpcore.quantile.parameters import QuantileParameters
-from pages.shared import (
-    catalogue,
-    charts,
-    drawn,
-    figures,
-    keys,
-    pin_table,
-    pins,
-    pins_json,
-    session,
-    session_file,
-)
+from dpcore.report import charts
+from pages.shared import catalogue, drawn, figures, keys, pin_table, pins, pins_json, session, session_file
 from pages.shared.pins import Curve, Pin
 from tests.pages.driving import (
     SHOP_EVENTS,

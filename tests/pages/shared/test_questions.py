@@ -16,9 +16,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.report import csv_files
+from dpcore.report import charts, csv_files
 from dpcore.total.parameters import TotalParameters
-from pages.shared import catalogue, charts, drawn, figures, keys, ranges
+from pages.shared import catalogue, drawn, figures, keys, ranges
 from pages.shared import fields as questions
 from tests.pages.driving import (
     begin,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from dpcore.answer import Curve, Mark
+from dpcore.answer.methods import Chosen
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report.document import SCHEMA, report_json
-from dpcore.report.methods import Chosen
 from pages.shared import report_content, take_away
+from pages.shared.report_content import script_text
+from tests.pages.driving import chart, trace
 from tests.pages.reporting import CASES, MADE, Reader, card_numbers, opened, run
 
 AS_A_PERSON = ("mean", "regression", "private choice of a quantile")
@@ -105,3 +111,36 @@ def test_public_data_have_one_report():
     assert [b.key for b in at.get("download_button") if "report" in str(b.key)] == [
         "mean_report_html", "mean_report_json", "mean_report_py",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["mean", "mean of values", "mean, private counts", "generated"])
+def test_a_script_has_all_numbers_and_all_plots_of_the_page(name, taken, tmp_path):
+    """The answer is one object: what a script computes anew is what the page shows, to the last digit."""
+    case = CASES[name]
+    at = opened(case)
+    content = taken[case.stem]()
+    ((_, shown),) = content.cards
+    names: dict[str, object] = {}
+    with contextlib.chdir(tmp_path), contextlib.redirect_stdout(io.StringIO()):
+        exec(script_text(content, MADE, public_only=False), names)
+    made = names["answer"]
+    assert made.numbers == shown.numbers
+    assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
+    assert made.choice() == shown.choice()
+    assert made.methods == shown.methods
+    assert list(made.plots) == list(shown.plots)
+    for key, plot in made.plots.items():
+        mine, theirs = plot().columns, shown.plots[key]().columns
+        assert list(mine) == list(theirs)
+        for column, values in mine.items():
+            np.testing.assert_array_equal(values, theirs[column])
+    # And the page draws just that: every curve of its main figure is a column of the plot.
+    main = next(iter(made.plots.values()))()
+    for item in main.items:
+        if isinstance(item, Curve):
+            x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
+            np.testing.assert_array_equal(x, main.column(item.x))
+            np.testing.assert_array_equal(y, main.column(item.y))
+        elif isinstance(item, Mark):
+            ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
+            assert (x, y) == (item.x, item.y)

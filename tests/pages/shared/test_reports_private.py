@@ -26,7 +26,7 @@ from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files
-from dpcore.report.content import Answer, FigureData, Line, Proof, Report, publishable
+from dpcore.report.content import FigureData, Line, Proof, Report, Said, publishable
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
@@ -196,7 +196,7 @@ def test_no_text_of_a_report_becomes_markup():
     for kind in Disclosure:
         line = Line(text, text, kind, text, text, 1.0, text)
         proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
-        answer = Answer(text, text, text, (line,), (line,), (proof,), (text,), kind)
+        answer = Said(text, text, text, (line,), (line,), (proof,), (text,), kind)
         figure = FigureData("k", text, text, {}, kind)
         whole = Report(
             text,
@@ -318,9 +318,9 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path
     content = taken["quantile"]()
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     ((_, answered),) = content.cards
-    assert len(answered.figures) == 3
-    for figure in answered.figures:
-        assert f"{figure.label}: {figure.value}" in printed
+    assert len(answered.numbers) == 3
+    for number in answered.numbers:
+        assert f"{number.label}: {number.text}" in printed
 
 
 def test_totals_of_both_signs(taken, tmp_path):

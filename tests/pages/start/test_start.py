@@ -162,7 +162,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
         assert wording.percent(share) in said
     shown = card.card(view, 1.0, 4, Disclosure.PUBLIC)
     assert "every bound gives more noise than count" in shown.headline
-    assert shown.figures == ()
+    assert shown.numbers == ()
 
 
 def test_answers_lead_to_advice_and_to_a_page():

@@ -134,7 +134,7 @@ def test_the_card_says_what_the_runs_found(whole):
     losses = whole.summary(Measure.LOSS, Over.ROWS)
     bound = whole.cell(best.at).bound
     assert said.headline == f"Give each user at most the weight of {card.weight_of(bound)}."
-    numbers = {figure.label: (figure.value, figure.note) for figure in said.figures}
+    numbers = {one.label: (one.text, one.note) for one in said.numbers}
     assert numbers["Bound h"][0] == wording.number(bound)
     assert numbers["Loss on users held out"] == (
         wording.number(losses.mean[best.at]),
@@ -156,7 +156,7 @@ def test_a_budget_that_is_too_small_is_said_so():
     assert small.is_useless
     said = card.card(small)
     assert said.headline == "Do not train with this budget: guessing does better."
-    assert said.figures[0].label == "Loss on users held out"  # no bound is recommended
+    assert said.numbers[0].label == "Loss on users held out"  # no bound is recommended
     assert not said.good_enough
     assert "Every curve lies beyond" in str(figures.main_figure(small, Measure.LOSS, Over.ROWS).layout)
 
@@ -189,7 +189,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so():
     assert "Cap, random rows" not in names
     said = card.card(first)
     assert "0 of 12 runs so far" in said.detail
-    assert said.figures[1].note.endswith("over 10 runs")
+    assert said.numbers[1].note.endswith("over 10 runs")
 
 
 def test_the_table_and_the_files_hold_every_cell(whole):
@@ -218,7 +218,7 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     cells = whole.table.cells_of(Method.SMOOTH)
     assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
     shown = answer_of(at, "training_card")
-    assert shown["copied"] == repr(whole.cell(whole.best.at).bound)
+    assert float(shown["copied"]) == whole.cell(whole.best.at).bound
     said = shown_texts(at)
     assert "12 runs of every method at every bound" in said
     assert "simulated on these users" in said

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import CodeChoice, cap_form, forms, of_data
 from dpcore.dataset import Dataset
 from dpcore.toy.parameters import ToyParameters
-from pages.shared.code_choices import cap_form, forms, of_data
-from pages.shared.code_panel import CodeChoice
 
 
 def of_toy(data: Dataset, parameters: ToyParameters) -> CodeChoice | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from dpcore.common.privacy import Provenance
-from pages.shared import charts
+from dpcore.report import charts
 from pages.shared.report_content import Picture
 from pages.toy.answer import ToyAnswer
 

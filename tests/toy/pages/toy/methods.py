@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.report.methods import Methods, guarantee, noise
 from dpcore.toy.parameters import ToyParameters
 from pages.toy.answer import ToyAnswer
 

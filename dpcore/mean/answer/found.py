@@ -1,25 +1,21 @@
-"""The Mean page's answer, computed once for a question and a data set."""
+"""What the mathematics finds for a mean on a data set: the choices, their curves, and where these are drawn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore import mean
+from dpcore.answer import axes
+from dpcore.answer.against import Against, Further
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
-from dpcore.mean.user_effects import clamp
-from pages.shared import axes
-from pages.shared.against import Against, Further
+from dpcore.mean.user_effects import Clamped, clamp
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -43,8 +39,8 @@ class UsualRoute:
 
 
 @dataclass(frozen=True)
-class MeanView:
-    """Everything the page shows that depends on data and question.
+class MeanFound:
+    """All that depends on data and question, but not on a cap of the person's own.
 
     Attributes:
         problem: The question on these data.
@@ -56,6 +52,7 @@ class MeanView:
         smoothed: Error over ``bounds`` under smooth weights.
         usual: Where counts are private too, what the usual route reaches, numerator and denominator released with
             half of epsilon each; None where they are public.
+        clamped: The values forced into [L, U], per user; None where the data have none.
     """
 
     problem: mean.MeanProblem
@@ -66,6 +63,7 @@ class MeanView:
     capped: mean.MeanError
     smoothed: mean.MeanError
     usual: UsualRoute | None = None
+    clamped: Clamped | None = None
 
     @property
     def private_counts(self) -> bool:
@@ -77,14 +75,16 @@ class MeanView:
         return math.sqrt(float(mean.capped_variance(self.problem, cap)))
 
 
-def compute(
-    histogram: ContributionHistogram,
-    parameters: mean.MeanParameters,
-    variance: float | None,
-    values_mean: float | None = None,
-) -> MeanView:
-    """Solve and evaluate. ``variance`` and ``values_mean`` are those of the clamped values, where there are some."""
-    problem = parameters.problem(histogram, variance, values_mean)
+def clamped_values(data: Dataset, parameters: mean.MeanParameters) -> Clamped | None:
+    """The values forced into [L, U], per user; None where the data have none."""
+    return None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
+
+
+def find(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None) -> MeanFound:
+    """Solve and evaluate; ``clamped`` is `clamped_values`, which does not depend on epsilon."""
+    histogram = data.histogram
+    known = () if clamped is None else (clamped.variance, clamped.mean)
+    problem = parameters.problem(histogram, *known)
     if isinstance(problem, mean_private.PrivateCountsProblem):
         cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
     else:
@@ -92,7 +92,7 @@ def compute(
     bounds = np.unique(
         np.concatenate((axes.curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
-    return MeanView(
+    return MeanFound(
         problem=problem,
         cap=cap,
         smooth=smooth,
@@ -101,6 +101,7 @@ def compute(
         capped=mean.capped_error(problem, bounds),
         smoothed=mean.smooth_error(problem, bounds),
         usual=_usual(problem, bounds),
+        clamped=clamped,
     )
 
 
@@ -122,7 +123,7 @@ NOT_COMPARED = ("own_cap",)
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     """The best cap and its standard error at any epsilon."""
-    values = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
+    values = clamped_values(data, parameters)
     known = (None, None) if values is None else (values.variance, values.mean)
     problem = parameters.problem(data.histogram, *known)
 
@@ -203,34 +204,7 @@ def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tupl
     return low, math.sqrt(float(mean.capped_variance(worst, float(histogram.max_size))))
 
 
-def outside(view: MeanView, limits: Limits, own_cap: int | None) -> list[str]:
-    """Names of the marked points that the axes leave out."""
-    points = [
-        ("the best cap", float(view.cap.max_contributions), view.cap.standard_error),
-        ("the best smooth threshold", view.smooth.threshold, view.smooth.standard_error),
-    ]
-    if own_cap is not None:
-        points.append(("your own cap", float(own_cap), view.standard_error(own_cap)))
-    (left, right), (bottom, top) = limits
-    return [name for name, h, error in points if not (left <= h <= right and bottom <= error <= top)]
-
-
 def weight_limits(histogram: ContributionHistogram) -> tuple[float, float]:
     """(from, to) of the axis of row weights, relative to 1 / n: no bound in [s_1, s_m] leads outside."""
     mean_size = histogram.num_rows / histogram.num_users
     return mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
-
-
-def labelled(columns: Mapping[str, FloatArray], view: MeanView) -> dict[str, npt.ArrayLike]:
-    """Columns of a figure with one more that says which setting the numbers are for."""
-    words = "private too" if view.private_counts else "public"
-    length = len(next(iter(columns.values())))
-    return {**columns, "contribution_counts": np.full(length, words)}
-
-
-def weights_file(view: MeanView, disclosure: Provenance) -> str:
-    """Weights per size for both choices, in the form of the setting."""
-    arguments = (view.smooth.threshold, view.cap.max_contributions, disclosure)
-    if isinstance(view.problem, mean_private.PrivateCountsProblem):
-        return files.pair_weights_csv(view.problem, *arguments)
-    return files.weights_csv(view.problem, *arguments)

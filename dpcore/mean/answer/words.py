@@ -1,33 +1,68 @@
-"""The Mean page's answer in words."""
+"""The answer for a mean in words. Pure: what was found in, sentences and numbers out."""
 
 from __future__ import annotations
 
 import math
 
 from dpcore import mean
+from dpcore.answer import Number
+from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
+from dpcore.mean.answer.found import MeanFound, UsualRoute
 from dpcore.mean.user_effects import Clamped, between_user_share, bounded_mean
-from pages.mean import code
-from pages.mean.answer import MeanView, UsualRoute
-from pages.shared.cards import AnswerCard, KeyNumber
-from pages.shared.value_range import KNOW, Outside
 
 
-def card(
-    view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
-) -> AnswerCard:
-    """The answer in words."""
-    cap, smooth, histogram = view.cap, view.smooth, view.problem.histogram
+def headline(found: MeanFound) -> str:
+    """What to do."""
+    return f"Keep at most {wording.counted(found.cap.max_contributions, 'row')} of each user."
+
+
+def numbers(found: MeanFound) -> tuple[Number, ...]:
+    """Both choices, each with its error."""
+    cap, smooth = found.cap, found.smooth
+    rows = wording.counted(cap.max_contributions, "row")
+    return (
+        Number(
+            "Best cap",
+            rows,
+            "per user",
+            "Upper bound on contributions per user.",
+            cap.max_contributions,
+            ROWS,
+            "max_contributions",
+        ),
+        _error("Standard error", cap, "standard_error"),
+        Number(
+            "Best smooth threshold",
+            wording.number(smooth.threshold),
+            wording.agreeing(smooth.threshold, "row per user", "rows per user"),
+            _THRESHOLD,
+            smooth.threshold,
+            ROWS,
+            "threshold",
+        ),
+        _error("Standard error, smooth weights", smooth, "smooth_standard_error"),
+    )
+
+
+def _error(label: str, of: mean.CapChoice | mean.SmoothChoice, key: str) -> Number:
+    note = f"({wording.percent(of.privacy_variance / of.variance)} privacy noise)"
+    return Number(
+        label, wording.number(of.standard_error), note, _STANDARD_ERROR, of.standard_error, UNIT, key
+    )
+
+
+def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
+    """What stands behind the choice, a sentence each."""
+    cap, histogram = found.cap, found.problem.histogram
     h = cap.max_contributions
-    rows = wording.counted(h, "row")
-    headline = f"Keep at most {rows} of each user."
     affected = histogram.users_above(h)
     lost = histogram.num_rows - float(histogram.kept_rows(h))
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
-    facts = {
-        "Half or double": _half_or_double(view),
+    said = {
+        "Half or double": _half_or_double(found),
         "Who is affected by the cap": (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
             f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
@@ -36,44 +71,20 @@ def card(
             "Smooth weights leave none out."
         ),
     }
-    if view.usual is not None:
-        facts["Against the usual split"] = _against_usual(view, view.usual)
-    if dataset.is_private and not view.private_counts:
-        facts["Where counts are private"] = COUNTS_TOO
+    if found.usual is not None:
+        said["Against the usual split"] = _against_usual(found, found.usual)
+    if dataset.is_private and not found.private_counts:
+        said["Where counts are private"] = COUNTS_TOO
     if parameters.own_cap is not None:
-        own = view.standard_error(parameters.own_cap)
-        facts[f"Your own cap, {wording.counted(parameters.own_cap, 'row')}"] = (
+        own = found.standard_error(parameters.own_cap)
+        said[f"Your own cap, {wording.counted(parameters.own_cap, 'row')}"] = (
             f"standard error {wording.number(own)}, {wording.change(own, cap.standard_error)}"
             " compared with the best cap."
         )
-    return AnswerCard(
-        headline=headline,
-        detail=_detail(view, dataset, parameters, clamped),
-        figures=(
-            KeyNumber("Best cap", rows, "per user", "Upper bound on contributions per user.", copied=str(h)),
-            KeyNumber("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
-            KeyNumber(
-                "Best smooth threshold",
-                wording.number(smooth.threshold),
-                wording.agreeing(smooth.threshold, "row per user", "rows per user"),
-                _THRESHOLD,
-            ),
-            KeyNumber(
-                "Standard error, smooth weights",
-                wording.number(smooth.standard_error),
-                _parts(smooth),
-                _STANDARD_ERROR,
-            ),
-        ),
-        good_enough=_good_enough(view),
-        facts=facts,
-        assumptions=private_counts.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
-        proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
-        disclosure=dataset.provenance,
-        code=code.of_mean(view, dataset, parameters),
-    )
+    return said
 
 
+ROWS, UNIT = "rows per user", "unit of the values"
 _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
     "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
@@ -83,10 +94,6 @@ _THRESHOLD = (
     "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
     "weigh as much as this many."
 )
-
-
-def _parts(choice: mean.CapChoice | mean.SmoothChoice) -> str:
-    return f"({wording.percent(choice.privacy_variance / choice.variance)} privacy noise)"
 
 
 LEAKS = (
@@ -107,16 +114,17 @@ PRIVATE_COUNTS = (
 )
 
 
-def _noise_share(view: MeanView) -> float:
+def _noise_share(found: MeanFound) -> float:
     """The larger noise on the sum of weights, of both choices; only where counts are private."""
-    assert isinstance(view.problem, private_counts.PrivateCountsProblem)
+    assert isinstance(found.problem, private_counts.PrivateCountsProblem)
     return max(
-        view.problem.noise_share(view.cap.max_contributions), view.problem.noise_share(view.smooth.threshold)
+        found.problem.noise_share(found.cap.max_contributions),
+        found.problem.noise_share(found.smooth.threshold),
     )
 
 
-def _against_usual(view: MeanView, usual: UsualRoute) -> str:
-    best = view.cap.standard_error
+def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
+    best = found.cap.standard_error
     return (
         "numerator and denominator, released with ε/2 each, have a standard error of "
         f"{wording.number(usual.cap.standard_error)} at their own best cap of "
@@ -126,54 +134,53 @@ def _against_usual(view: MeanView, usual: UsualRoute) -> str:
     )
 
 
-def _detail(
-    view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
-) -> str:
+def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
-    found = []
+    said, clamped = [], found.clamped
     if clamped is not None:
-        values = Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows)
+        values = Outside(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
         if values.many:
-            found.append(
+            said.append(
                 f"**{values.percent} of the values are clamped**, and no number here counts that error: set L and U "
                 f"{KNOW}"
             )
-    found.append(_smooth_weights(view))
-    if view.private_counts:
-        found.append(PRIVATE_COUNTS)
-        share = _noise_share(view)
+    said.append(_smooth_weights(found))
+    if found.private_counts:
+        said.append(PRIVATE_COUNTS)
+        share = _noise_share(found)
         if share > private_counts.ROUGH_NOISE:
-            found.append(
+            said.append(
                 f"**The noise is {wording.percent(share)} of the sum of weights**: the delta method is rough here. "
                 "*Simulation*, below, shows the real error."
             )
     if dataset.is_private:
-        found.append(LEAKS_COUNTS if view.private_counts else LEAKS)
+        said.append(LEAKS_COUNTS if found.private_counts else LEAKS)
         if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
-            found.append(VARIANCE_LEAKS)
-    if view.problem.histogram.sizes.size == 1:
-        found.append("All users have equally many rows, so there is nothing to choose: keep everything.")
-    elif view.cap.max_contributions == view.problem.histogram.max_size:
-        found.append("Here the best cap keeps every row: privacy noise is cheap beside the sampling error.")
-    return " ".join(found)
+            said.append(VARIANCE_LEAKS)
+    if found.problem.histogram.sizes.size == 1:
+        said.append("All users have equally many rows, so there is nothing to choose: keep everything.")
+    elif found.cap.max_contributions == found.problem.histogram.max_size:
+        said.append("Here the best cap keeps every row: privacy noise is cheap beside the sampling error.")
+    return " ".join(said)
 
 
-def _smooth_weights(view: MeanView) -> str:
-    smooth, best = view.smooth.standard_error, view.cap.standard_error
+def _smooth_weights(found: MeanFound) -> str:
+    smooth, best = found.smooth.standard_error, found.cap.standard_error
     change = wording.change(smooth, best)
     if change == "the same":
         return "Smooth weights would gain nothing."
     return (
-        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
+        f"Smooth weights with threshold {wording.number(found.smooth.threshold)} would reach {wording.number(smooth)}, "
         f"{change}, if your library can weight rows."
     )
 
 
-def _good_enough(view: MeanView) -> str:
-    within, share = view.within, f"5{wording.PERCENT}"
+def good_enough(found: MeanFound) -> str:
+    """From which cap to which one the error stays near the best."""
+    within, share = found.within, f"5{wording.PERCENT}"
     if within[0] == within[1]:
         only = wording.counted(within[0], "row")
-        if within[1] < view.problem.histogram.max_size:
+        if within[1] < found.problem.histogram.max_size:
             return f"only {only}; every other cap is more than {share} worse in standard error."
         smaller = (
             f"every smaller cap is more than {share} worse in standard error, and " if within[0] > 1 else ""
@@ -185,25 +192,25 @@ def _good_enough(view: MeanView) -> str:
     )
 
 
-def _half_or_double(view: MeanView) -> str:
-    h, best = view.cap.max_contributions, view.cap.standard_error
+def _half_or_double(found: MeanFound) -> str:
+    h, best = found.cap.max_contributions, found.cap.standard_error
     parts = []
     if h > 1:
         half = max(h // 2, 1)
-        error = view.standard_error(half)
+        error = found.standard_error(half)
         parts.append(f"half ({wording.number(half)}) costs {wording.change(error, best)}")
-    error = view.standard_error(2 * h)
+    error = found.standard_error(2 * h)
     parts.append(f"double ({wording.number(2 * h)}) costs {wording.change(error, best)}")
     return ", ".join(parts) + " in standard error."
 
 
-def effects_sentences(view: MeanView, clamped: Clamped) -> tuple[str, ...]:
+def hidden(found: MeanFound, clamped: Clamped) -> tuple[str, ...]:
     """What the independence of rows hides, in words, from the values at hand."""
     plain = clamped.mean
     shifts = []
     for name, bound, choice in (
-        ("capped", float(view.cap.max_contributions), view.cap),
-        ("smoothly weighted", view.smooth.threshold, view.smooth),
+        ("capped", float(found.cap.max_contributions), found.cap),
+        ("smoothly weighted", found.smooth.threshold, found.smooth),
     ):
         shift = float(bounded_mean(clamped, bound)) - plain
         size = abs(shift) / choice.standard_error
@@ -220,3 +227,19 @@ def effects_sentences(view: MeanView, clamped: Clamped) -> tuple[str, ...]:
             "At 0 % rows are as good as independent; the larger it is, the less the further rows of one user add."
         )
     return (*shifts, spread)
+
+
+def files(found: MeanFound) -> str:
+    """What the files of weights and of the choice hold."""
+    counts = "private too" if found.private_counts else "public"
+    if found.private_counts:
+        sums = (
+            "Weights are not divided by their sum, which is private here: it comes out of the two noisy sums."
+        )
+    else:
+        sums = "Over the file, users × size × row_weight adds up to 1."
+    return (
+        "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
+        f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "
+        f"the answer. Both are for contribution counts that are **{counts}**."
+    )

@@ -24,10 +24,14 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
-from pages.shared.ranges import EPSILON_STEPS
 
 T = TypeVar("T")
 
+EPSILON_STEPS = (
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
+    1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
+)  # fmt: skip
+"""Of ε that a slider has, and at which it is compared."""
 SHOWN = (0.01, 30.0)
 """ε from where to where."""
 FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

@@ -1,18 +1,18 @@
-"""What the page Mean has to say in a methods section."""
+"""What a mean has to say in a methods section."""
 
 from __future__ import annotations
 
 from dpcore import mean
+from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.report.methods import Methods, guarantee, noise
-from pages.mean.answer import MeanView
+from dpcore.mean.answer.found import MeanFound
 
 
-def methods(view: MeanView, data: Dataset, parameters: mean.MeanParameters) -> Methods:
+def methods(found: MeanFound, data: Dataset, parameters: mean.MeanParameters) -> Methods:
     """The best cap and its standard error."""
-    private = view.private_counts
+    private = found.private_counts
     relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     released = f"Values were clamped to {interval}, which is treated as public, and "
@@ -23,10 +23,10 @@ def methods(view: MeanView, data: Dataset, parameters: mean.MeanParameters) -> M
         )
     else:
         released += f"{noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
-    rows = wording.counted(view.cap.max_contributions, "row")
-    error = wording.number(view.cap.standard_error)
+    rows = wording.counted(found.cap.max_contributions, "row")
+    error = wording.number(found.cap.standard_error)
     approximately = " (by the delta method)" if private else ""
-    were = wording.agreeing(view.cap.max_contributions, "was", "were")
+    were = wording.agreeing(found.cap.max_contributions, "was", "were")
     return Methods(
         guarantee=guarantee("The mean was released", parameters.epsilon, relation),
         found=f"At most {rows} of each user, drawn at random, {were} kept. {released} The expected standard "

@@ -1,21 +1,33 @@
-"""What each page's answer is to the tab Code: the chosen bound with the names that the data have."""
+"""The chosen bound with the names that the data have, in the forms that code is written of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from dpcore.code import Choice, Released
+from dpcore.code.choice import Choice, Code, Released
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
-from pages.shared.code_panel import CodeChoice
 
 ROWS_OF_THE_FILE = {"row_is": ""}
 """Of programs that read the file as it is, whatever is counted as a contribution: they add up a column's values
 themselves, or count a user once in a group."""
 Form = tuple[str, Released, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class CodeChoice:
+    """What can be carried away of an answer.
+
+    Attributes:
+        forms: (name, choice), at least one: the cap and the smooth weights, say. A program that is no release, and
+            hence the same in every library, stands there as it is.
+    """
+
+    forms: tuple[tuple[str, Choice | Code], ...]
 
 
 def of_data(dataset: Dataset) -> dict[str, Any]:
@@ -60,8 +72,10 @@ def forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> Cod
 
 
 def cap_form(rows: float) -> str:
+    """What a cap is called."""
     return f"Cap, {wording.counted(rows, 'row')}"
 
 
 def smooth_form(threshold: float) -> str:
+    """What smooth weights are called."""
     return f"Smooth weights, h = {wording.number(threshold)}"

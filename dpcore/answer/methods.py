@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from dpcore.answer.bibliography import as_latex, bibtex, cited, with_names
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, kind_of
-from dpcore.report.bibliography import as_latex, bibtex, cited, with_names
 
 NEIGHBOURS = {
     Neighbours.REPLACE_VALUES: "if they differ in the values of one user; how many rows each user has is "

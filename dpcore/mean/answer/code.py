@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dpcore.code import Released
+from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
-from pages.mean.answer import MeanView
-from pages.shared.code_choices import cap_form, forms, of_data, smooth_form
-from pages.shared.code_panel import CodeChoice
+from dpcore.mean.answer.found import MeanFound
 
 
-def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
+def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
     """The best cap and the best smooth weights for a mean."""
-    relation = Neighbours.ADD_OR_REMOVE_USER if view.private_counts else Neighbours.REPLACE_VALUES
-    return mean_forms(view.cap.max_contributions, view.smooth.threshold, relation, dataset, parameters)
+    relation = Neighbours.ADD_OR_REMOVE_USER if found.private_counts else Neighbours.REPLACE_VALUES
+    return mean_forms(found.cap.max_contributions, found.smooth.threshold, relation, dataset, parameters)
 
 
 def mean_forms(
     cap: int, smooth: float, relation: Neighbours, dataset: Dataset, parameters: MeanParameters
 ) -> CodeChoice | None:
+    """A cap and smooth weights for a mean, as programs."""
     base = of_data(dataset) | {"lower": parameters.lower, "upper": parameters.upper, "neighbours": relation}
     return forms(
         parameters.epsilon,

@@ -1,0 +1,115 @@
+"""What a question answers, in words, numbers and plots, whoever reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpcore.answer.methods import Methods
+from dpcore.answer.plot import Plot
+from dpcore.code.forms import CodeChoice
+from dpcore.common import wording
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Provenance, ReleaseFacts
+
+ON_RELEASE = (
+    "Everything is computed as if the DP release were the data: what the number costs on the data behind it, "
+    "nobody can see"
+)
+Proof = tuple[str, Certificate, str]
+"""Of what, the certificate, and how the search ended."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of an answer.
+
+    Attributes:
+        label: What it is.
+        text: As it is read, with its unit where that belongs to it.
+        note: What it compares with; empty for none.
+        help: Explanation on demand; empty for none.
+        value: With all its digits; None where it is not a single number.
+        unit: Of ``value``; empty for none.
+        key: How a program calls it; by default the label in lower case, its words joined by underscores.
+        copied: Its digits as a program takes them; by default those of ``value``, else ``text``.
+    """
+
+    label: str
+    text: str
+    note: str = ""
+    help: str = ""
+    value: float | int | None = None
+    unit: str = ""
+    key: str = ""
+    copied: str = ""
+
+    def __post_init__(self) -> None:
+        key = self.key or "_".join(re.findall(r"\w+", self.label.lower()))
+        digits = self.text if self.value is None else wording.digits(self.value)
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "copied", self.copied or digits)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a question answers.
+
+    Attributes:
+        headline: What to do, one sentence, Markdown.
+        detail: What changes how it is to be read, Markdown; empty for nothing.
+        numbers: The number that was asked for, its error, and further ones.
+        assumptions: Sentences without full stop.
+        disclosure: Of the data behind the numbers; a release carries its facts.
+        facts: Sentences by name: half and double, who is affected ...
+        proofs: What is proved to be best; empty where nothing is claimed to be.
+        code: What *Code for your library* writes; None where there is nothing to carry away.
+        good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
+        parameters: The question, as it was entered.
+        found: What the mathematics found, the object that words and plots are made of.
+        plots: By key, each computed when it is asked for; the main figure first.
+        methods: What a methods section says; None for nothing.
+        choice: Question and answer as JSON with all digits; None for none.
+        files: (name, content) of further files.
+    """
+
+    headline: str
+    detail: str
+    numbers: tuple[Number, ...]
+    assumptions: tuple[str, ...]
+    disclosure: Provenance
+    facts: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
+    code: CodeChoice | None = None
+    good_enough: str = ""
+    parameters: Any = None
+    found: Any = None
+    plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
+    methods: Methods | None = None
+    choice: Callable[[], str] | None = None
+    files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+
+    @property
+    def all_facts(self) -> tuple[tuple[str, str], ...]:
+        """The facts, with the interval of good bounds before them."""
+        first = [("Good enough", self.good_enough)] if self.good_enough else []
+        return (*first, *self.facts.items())
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The assumptions, with what a release adds to those of every question."""
+        released = isinstance(self.disclosure, ReleaseFacts)
+        return (*self.assumptions, *([ON_RELEASE] if released else []))
+
+    def __str__(self) -> str:
+        """Headline, numbers, what is good enough, and the label, a line each, without Markdown."""
+        numbers = ", ".join(f"{n.label} {n.text} {n.note}".strip() for n in self.numbers[:2])
+        lines = (
+            self.headline,
+            numbers,
+            self.good_enough and f"Good enough: {self.good_enough}",
+            self.disclosure.label,
+        )
+        return "\n".join(line.replace("**", "") for line in lines if line)

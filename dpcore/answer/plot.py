@@ -1,0 +1,205 @@
+"""A figure as data: axes, columns, and what is drawn of them. `dpcore.report.plotly_figures` makes a picture of it.
+
+Whatever is drawn refers to the plot's columns by name, so that the file with its numbers holds all that is seen.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy.typing as npt
+
+from dpcore.common.privacy import Provenance
+
+Limits = tuple[float, float]
+"""Where an axis begins and ends, in its own unit."""
+
+
+class Scale(enum.Enum):
+    """How an axis is divided."""
+
+    LOG = "log"
+    LINEAR = "linear"
+    PERCENT = "linear, shares of 1 written in per cent"
+
+
+class Look(enum.Enum):
+    """What a line or a mark stands for; its colour and dash pattern follow from that."""
+
+    CAP = "a cap on rows per user, or the first of two ways"
+    SMOOTH = "smooth weights, or the second of two ways"
+    SAMPLING = "the part of an error that is there without noise"
+    PRIVACY = "the part of an error that is privacy noise"
+    OWN = "what the person brought to compare"
+    USUAL = "what is usually done instead"
+    TOTAL = "the one curve of a plot"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis.
+
+    Attributes:
+        name: What it shows, in lower case, as a sentence has it.
+        unit: Of its numbers; empty for none.
+        limits: Where it begins and ends; on a log scale both above 0.
+        scale: How it is divided.
+        title: What stands at it; by default the name with its unit.
+        reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
+            scale. None where it stays as it is.
+        number: How a number is written where the pointer is, in d3's format language; three significant digits.
+    """
+
+    name: str
+    unit: str
+    limits: Limits
+    scale: Scale = Scale.LOG
+    title: str = ""
+    reach: Limits | None = None
+    number: str = ".3g"
+
+    @property
+    def said(self) -> str:
+        """The name with its unit, as it stands before a number."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def heading(self) -> str:
+        """What stands at the axis."""
+        return self.title or self.said[:1].upper() + self.said[1:]
+
+    def shows(self, value: float) -> bool:
+        """Whether a number lies between its ends."""
+        return self.limits[0] <= value <= self.limits[1]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through two columns.
+
+    Attributes:
+        name: What it is; it stands where the pointer is, and in the legend.
+        x: Column along the horizontal axis.
+        y: Column along the vertical one.
+        look: What it stands for.
+        tint: Whose colour it has, where that is not its own look's.
+        legend: Entry of the legend that it shares with others of the same look; empty for its own.
+        factor: What the column is multiplied with before it is drawn: -1 for the mirror image.
+        dash: A dash pattern of its own; empty for that of its look.
+        unnamed: Whether the legend leaves it out, as one of the same name stands there.
+    """
+
+    name: str
+    x: str
+    y: str
+    look: Look
+    tint: Look | None = None
+    legend: str = ""
+    factor: float = 1.0
+    dash: str = ""
+    unnamed: bool = False
+
+
+@dataclass(frozen=True)
+class Points:
+    """Dots at two columns, with bars where there are columns for their ends.
+
+    Attributes:
+        name: What they are.
+        x: Column along the horizontal axis.
+        y: Column along the vertical one.
+        look: Whose colour they have.
+        low: Column of the lower ends of the bars; empty for none.
+        high: Column of the upper ends.
+        where: (column, what it must hold) of the rows that are meant; None for all.
+        legend: Entry of the legend that they share with others; empty for one of their own.
+    """
+
+    name: str
+    x: str
+    y: str
+    look: Look
+    low: str = ""
+    high: str = ""
+    where: tuple[str, str] | None = None
+    legend: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One marked point.
+
+    Attributes:
+        name: What it is.
+        x: Where, in the unit of the horizontal axis.
+        y: Where, in that of the vertical one.
+        look: Whose colour it has.
+        symbol: Its shape.
+    """
+
+    name: str
+    x: float
+    y: float
+    look: Look
+    symbol: str = "diamond"
+
+
+@dataclass(frozen=True)
+class Band:
+    """A shaded interval of the horizontal axis.
+
+    Attributes:
+        name: What it is; it stands in the legend.
+        low: Where it begins.
+        high: Where it ends.
+    """
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A figure.
+
+    Attributes:
+        key: Unique in the answer; its words are set off by hyphens. Files are named after it.
+        title: Heading.
+        alt: What it shows, its takeaway first.
+        x: The horizontal axis.
+        y: The vertical one.
+        columns: What it draws, and what further its file holds, by name, all of one length.
+        items: What is drawn of them, from back to front.
+        disclosure: Of the data behind it.
+        guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
+        main: Whether it is the answer's main figure, which is drawn higher.
+    """
+
+    key: str
+    title: str
+    alt: str
+    x: Axis
+    y: Axis
+    columns: Mapping[str, npt.ArrayLike]
+    items: tuple[Curve | Points | Mark | Band, ...]
+    disclosure: Provenance
+    guides: Mapping[str, npt.ArrayLike] | None = None
+    main: bool = False
+
+    def column(self, name: str) -> npt.ArrayLike:
+        """The column of this name, of the file or of the guides."""
+        return self.columns[name] if name in self.columns else (self.guides or {})[name]
+
+    def within(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
+        """The same with axes that begin and end elsewhere."""
+        across = self.x if x is None else replace(self.x, limits=x)
+        return replace(self, x=across, y=self.y if y is None else replace(self.y, limits=y))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Names of the marks that lie beyond the ends of the axes."""
+        marks = (item for item in self.items if isinstance(item, Mark))
+        return tuple(mark.name for mark in marks if not (self.x.shows(mark.x) and self.y.shows(mark.y)))

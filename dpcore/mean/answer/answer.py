@@ -1,0 +1,64 @@
+"""The answer for a mean: one object that page, report, files, script and notebook read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpcore import mean
+from dpcore.answer import Answer, Plot
+from dpcore.dataset import Dataset
+from dpcore.mean import files, private_counts
+from dpcore.mean.answer import code, methods, plots, words
+from dpcore.mean.answer.found import MeanFound, clamped_values, find
+from dpcore.mean.parameters import MeanParameters
+
+
+def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
+    """The best bound on rows per user for a mean, and the best smooth weights.
+
+    Args:
+        data: How many rows users have; values, where there are some, give the variance that is asked for from them.
+        parameters: The question.
+        found: What `find` found for both; computed here by default.
+
+    Returns:
+        The answer; its ``found`` is a `MeanFound`. Plots are computed when they are asked for.
+
+    Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`.
+    """
+    of = find(data, parameters, clamped_values(data, parameters)) if found is None else found
+    clamped, private = of.clamped, of.private_counts
+    figures: dict[str, Callable[[], Plot]] = {
+        "mean-error": lambda: plots.errors(of, data, parameters.own_cap),
+        "mean-weights": lambda: plots.weights(of, data),
+    }
+    if clamped is not None:
+        figures["mean-shift"] = lambda: plots.shift(of, data, clamped)
+    return Answer(
+        headline=words.headline(of),
+        detail=words.detail(of, data, parameters),
+        numbers=words.numbers(of),
+        assumptions=private_counts.ASSUMPTIONS if private else mean.ASSUMPTIONS,
+        disclosure=data.provenance,
+        facts=words.facts(of, data, parameters),
+        proofs=(
+            ("Cap", of.cap.certificate, of.cap.ended),
+            ("Smooth weights", of.smooth.certificate, of.smooth.ended),
+        ),
+        code=code.of_mean(of, data, parameters),
+        good_enough=words.good_enough(of),
+        parameters=parameters,
+        found=of,
+        plots=figures,
+        methods=methods.methods(of, data, parameters),
+        choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
+        files={"mean_weights.csv": lambda: _weights_csv(of, data)},
+    )
+
+
+def _weights_csv(found: MeanFound, data: Dataset) -> str:
+    """Weights per size for both choices, in the form of the setting."""
+    arguments = (found.smooth.threshold, found.cap.max_contributions, data.provenance)
+    if isinstance(found.problem, private_counts.PrivateCountsProblem):
+        return files.pair_weights_csv(found.problem, *arguments)
+    return files.weights_csv(found.problem, *arguments)

@@ -1,0 +1,113 @@
+"""A plot as a Plotly figure: the one place where data become a picture, for page, report, script and notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from dpcore.answer.plot import Axis, Band, Curve, Look, Mark, Plot, Points, Scale
+from dpcore.common.privacy import Disclosure
+from dpcore.report import charts
+
+HEIGHT = 380
+"""Of a figure that is not the main one, in pixels."""
+LINES: dict[Look, Mapping[str, Any]] = {
+    Look.CAP: charts.CAP,
+    Look.SMOOTH: charts.SMOOTH,
+    Look.SAMPLING: charts.SAMPLING,
+    Look.PRIVACY: charts.PRIVACY,
+    Look.OWN: charts.OWN,
+    Look.USUAL: charts.USUAL,
+    Look.TOTAL: charts.TOTAL,
+}
+POINT = 8
+"""Diameter of a dot, in pixels."""
+
+
+def figure(plot: Plot) -> go.Figure:
+    """The picture; the same plot gives the same picture."""
+    fig = charts.figure(_axis(plot.x), _axis(plot.y), charts.MAIN_HEIGHT if plot.main else HEIGHT)
+    shared: dict[str, dict[str, Any]] = {}
+    for item in plot.items:
+        if shared and not getattr(item, "legend", ""):
+            _share(fig, shared)
+        match item:
+            case Curve():
+                fig.add_trace(_curve(plot, item))
+                if item.legend:
+                    shared[item.legend] = {
+                        "mode": "lines",
+                        "line": {**LINES[item.look], "color": charts.NEUTRAL},
+                    }
+            case Points():
+                fig.add_trace(_points(plot, item))
+                if item.legend:
+                    shared[item.legend] = {
+                        "mode": "markers",
+                        "marker": {"color": charts.NEUTRAL, "size": POINT},
+                    }
+            case Mark():
+                words = hover(plot, item.name)
+                charts.add_marker(fig, item.name, item.x, item.y, LINES[item.look], item.symbol, words)
+            case Band():
+                charts.band(fig, item.low, item.high, item.name)
+    _share(fig, shared)
+    one = [item for item in plot.items if not isinstance(item, Band)]
+    return charts.without_legend(fig) if len(one) == 1 else fig
+
+
+def on_white(plot: Plot) -> go.Figure:
+    """The picture as it stands by itself, on white paper; one of data that are not public says so."""
+    fig = figure(plot)
+    if plot.disclosure is not Disclosure.PUBLIC:
+        charts.labelled(fig, plot.disclosure.label)
+    return fig.update_layout(template=f"plotly_white+{charts.TEMPLATE}", title={"text": plot.title})
+
+
+def _share(fig: go.Figure, shared: dict[str, dict[str, Any]]) -> None:
+    """Entries of the legend for what several items share, in no one's colour."""
+    for name, look in shared.items():
+        fig.add_trace(go.Scatter(x=[None], y=[None], name=name, legendgroup=name, hoverinfo="skip", **look))
+    shared.clear()
+
+
+def hover(plot: Plot, name: str) -> str:
+    """What stands where the pointer is, in Plotly's template language: the name, then both numbers with their units."""
+    return f"{name}<br>{plot.x.said}: %{{x:{plot.x.number}}}<br>{plot.y.said}: %{{y:{plot.y.number}}}"
+
+
+def _axis(axis: Axis) -> dict[str, object]:
+    if axis.scale is Scale.LOG:
+        return charts.log_axis(axis.heading, axis.limits)
+    return charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
+
+
+def _curve(plot: Plot, of: Curve) -> go.Scatter:
+    line = dict(LINES[of.look])
+    if of.tint is not None:
+        line["color"] = LINES[of.tint]["color"]
+    if of.dash:
+        line["dash"] = of.dash
+    upwards = np.asarray(plot.column(of.y), dtype=np.float64) * of.factor
+    group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
+    if of.legend:
+        group["legendgroup"] = of.legend
+    return charts.curve(of.name, plot.column(of.x), upwards, line, hover(plot, of.name), **group)
+
+
+def _points(plot: Plot, of: Points) -> go.Scatter:
+    meant: npt.NDArray[np.bool_] | slice = slice(None)
+    if of.where is not None:
+        meant = np.asarray(plot.column(of.where[0])) == of.where[1]
+    middle = np.asarray(plot.column(of.y), dtype=np.float64)[meant]
+    more: dict[str, Any] = {"legendgroup": of.legend, "showlegend": False} if of.legend else {}
+    if of.low and of.high:
+        low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
+        more["error_y"] = charts.whiskers(high - middle, middle - low)
+    look = {"color": LINES[of.look]["color"], "size": POINT}
+    across = np.asarray(plot.column(of.x))[meant]
+    return charts.points(of.name, across, middle, look, hover(plot, of.name), **more)

@@ -1,0 +1,48 @@
+"""Shows a plot: the picture of it, its data as a file, and controls for the ends of its axes."""
+
+from __future__ import annotations
+
+import functools
+
+from dpcore.answer import Axis, Plot, Scale
+from dpcore.report import plotly_figures
+from pages.shared import figures, ranges, session
+
+
+def picture(plot: Plot) -> figures.Picture:
+    """A plot as a figure of a page and of its report."""
+    draw = functools.partial(plotly_figures.figure, plot)
+    return figures.Picture(plot.key, plot.title, draw, plot.alt, plot.columns, plot.disclosure)
+
+
+def show(plot: Plot, y_only: bool = False) -> Plot:
+    """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
+
+    Args:
+        plot: What is drawn. Controls have those of its axes that are logarithmic.
+        y_only: Whether the horizontal axis follows that of another figure.
+    """
+    key = plot.key.replace("-", "_")
+    movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
+    movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
+    if not movable:
+        figures.show_picture(picture(plot))
+        return plot
+    name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
+    with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
+        chosen = {name: _ends(axis, f"{key}_{name}") for name, axis in movable.items()}
+    drawn_as = plot.within(**chosen)
+    figures.show_picture(picture(drawn_as), below, chart)
+    if outside := drawn_as.outside:
+        said = " and ".join(name[0].lower() + name[1:] for name in outside)
+        chart.caption(f"Outside the axes: {said}. *Axis ranges* widens them.")
+    return drawn_as
+
+
+def _ends(axis: Axis, key: str) -> tuple[float, float]:
+    """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
+    unit = f", {axis.unit}" if axis.unit else ""
+    label = f"{axis.name[:1].upper()}{axis.name[1:]}{unit}"
+    return ranges.range_control(
+        label, f"{key}_{axis.limits}_{session.data_version()}", *axis.limits, reach=axis.reach
+    )
