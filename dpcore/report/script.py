@@ -76,13 +76,11 @@ def script(
         public_only: Leave out the name of private data as well; their numbers are in no script.
     """
     of, scaffold = cells(program), cells(SCAFFOLD)
-    code = Code({("pathlib", "Path")})
+    code = Code()
     own = f"{of[ANSWER]}\n{of[FIGURES]}"
     whole = _use(code, of[USES], own)
     question = f"parameters = {code.of(parameters)}"
     data = (source.cell or dataset_cell)(code, source, public_only)
-    if "Path(" not in data:
-        code.imports.discard(("pathlib", "Path"))
     libraries, _, helpers = scaffold[USES].partition("\n\n")
     imports = "\n".join([*whole, libraries, "", *code.import_lines()])
     following = {
@@ -109,13 +107,11 @@ def of_answer(
         made: When.
         public_only: Leave out the name of private data as well; their numbers are in no script.
     """
-    code = Code({("pathlib", "Path")})
+    code = Code()
     code.use("answered", package)
     code.use("on_white", "dpcore.report.plotly_figures")
     question = f"parameters = {code.of(parameters)}"
     data = (source.cell or dataset_cell)(code, source, public_only)
-    if "Path(" not in data:
-        code.imports.discard(("pathlib", "Path"))
     following = {
         USES: "\n".join(code.import_lines()),
         "The question, as it was entered": question,
@@ -213,12 +209,13 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     private = data.disclosure is Disclosure.PRIVATE
     name = "histogram-PRIVATE-do-not-publish.csv" if private else "histogram.csv"
     roles = code.of(Roles(TableKind.HISTOGRAM, size="size", users="users"))
-    found = _there(name, "Download it on the page Your data, button Histogram (CSV), into this folder.")
+    found = _there(code, name, "Download it on the page Your data, button Histogram (CSV), into this folder.")
     return f"{found}\ndata = {_read(code, '[FILE]', roles, kind)}"
 
 
-def _there(name: str, remedy: str) -> str:
+def _there(code: Code, name: str, remedy: str) -> str:
     """The lines that name a file and say in a sentence what to do where it is missing."""
+    code.use("Path", "pathlib")
     return (
         f"FILE = Path({name!r})\nif not FILE.exists():\n"
         f'    raise SystemExit(f"The file {{FILE}} is missing. {remedy}")'
@@ -245,7 +242,7 @@ def table_cell(
     name = "your-table.csv" if public_only and data.is_private else data.name
     return (
         "# The table that was loaded on the page.\n"
-        f"{_there(name, 'Put the table that was loaded on the page into this folder.')}\n"
+        f"{_there(code, name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
         f"design = {'guess(table)' if design is None else code.of(design)}\n"
         f"data = design_matrix.build(table, design, {code.of(data.disclosure)})"
@@ -273,6 +270,7 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
         roles = replace(roles, missing_users=MissingUsers.ONE_USER if one_user else MissingUsers.LEAVE_OUT)
     if public_only and data.is_private:
         files = ["your-file.csv"]
+    code.use("Path", "pathlib")
     return (
         "# What was loaded in Your data: the answer needs its rows.\n"
         f"FILES = {files!r}\nfor name in FILES:\n    if not Path(name).exists():\n"

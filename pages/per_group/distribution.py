@@ -155,6 +155,7 @@ def data_cell(code: Code, source: Source, public_only: bool) -> str:
     """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
     code.use("pair_distribution", "dpcore.data")
     name = f"{shared_figures.file_name('pair_distribution', source.dataset.provenance)}.json"
+    code.use("Path", "pathlib")
     return (
         "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
         f"FILE = Path({name!r})\n"
