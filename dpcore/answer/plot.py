@@ -32,6 +32,7 @@ class Look(enum.Enum):
     SMOOTH = "smooth weights, or the second of two ways"
     SAMPLING = "the part of an error that is there without noise"
     PRIVACY = "the part of an error that is privacy noise"
+    BIAS = "the part of an error that the bound itself causes, with or without noise"
     OWN = "what the person brought to compare"
     USUAL = "what is usually done instead"
     TOTAL = "the one curve of a plot"
@@ -88,6 +89,9 @@ class Curve:
         legend: Entry of the legend that it shares with others of the same look; empty for its own.
         factor: What the column is multiplied with before it is drawn: -1 for the mirror image.
         dash: A dash pattern of its own; empty for that of its look.
+        width: In pixels, where that is not its look's.
+        steps: Whether it keeps the value of each point up to the next one.
+        symbol: Shape of its points; empty for a line without.
         unnamed: Whether the legend leaves it out, as one of the same name stands there.
     """
 
@@ -99,6 +103,9 @@ class Curve:
     legend: str = ""
     factor: float = 1.0
     dash: str = ""
+    width: float | None = None
+    steps: bool = False
+    symbol: str = ""
     unnamed: bool = False
 
 
@@ -115,6 +122,7 @@ class Points:
         high: Column of the upper ends.
         where: (column, what it must hold) of the rows that are meant; None for all.
         legend: Entry of the legend that they share with others; empty for one of their own.
+        symbol: Their shape.
     """
 
     name: str
@@ -125,6 +133,7 @@ class Points:
     high: str = ""
     where: tuple[str, str] | None = None
     legend: str = ""
+    symbol: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,28 @@ class Band:
     high: float
 
 
+@dataclass(frozen=True)
+class Level:
+    """A line over the whole width at one height, or over the whole height.
+
+    Attributes:
+        name: What it is; it stands in the legend.
+        at: Where, in the unit of the axis that it crosses.
+        upright: Whether it runs over the whole height.
+        look: Whose colour an upright one has.
+        dash: Its dash pattern.
+    """
+
+    name: str
+    at: float
+    upright: bool = False
+    look: Look = Look.OWN
+    dash: str = "dot"
+
+
+Item = Curve | Points | Mark | Band | Level
+
+
 @dataclass(frozen=True, eq=False)
 class Plot:
     """A figure.
@@ -176,6 +207,7 @@ class Plot:
         disclosure: Of the data behind it.
         guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
         main: Whether it is the answer's main figure, which is drawn higher.
+        height: In pixels, where that of its kind does not fit.
     """
 
     key: str
@@ -184,10 +216,11 @@ class Plot:
     x: Axis
     y: Axis
     columns: Mapping[str, npt.ArrayLike]
-    items: tuple[Curve | Points | Mark | Band, ...]
+    items: tuple[Item, ...]
     disclosure: Provenance
     guides: Mapping[str, npt.ArrayLike] | None = None
     main: bool = False
+    height: int | None = None
 
     def column(self, name: str) -> npt.ArrayLike:
         """The column of this name, of the file or of the guides."""

@@ -22,6 +22,7 @@ CAP: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
 SMOOTH: dict[str, Any] = {"color": "#D55E00", "dash": "solid", "width": 2.5}
 SAMPLING: dict[str, Any] = {"color": "#009E73", "dash": "dot", "width": 1.5}
 PRIVACY: dict[str, Any] = {"color": "#B0609C", "dash": "dash", "width": 1.5}
+BIAS: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 1.5}
 OWN: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 1.5}
 USUAL: dict[str, Any] = {"color": "#B57A00", "dash": "dashdot", "width": 1.5}
 TOTAL: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}

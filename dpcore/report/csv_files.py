@@ -11,8 +11,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpcore.common.privacy import LABEL_COLUMN, Provenance
+from dpcore.common.version import VERSION
 from dpcore.data.column_names import harmless, harmless_line
 from dpcore.dataset import Dataset
+
+
+def public_inputs(fields: Mapping[str, str]) -> list[str]:
+    """What made the file, and a line per public input."""
+    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
 
 
 def columns_csv(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from dpcore.answer.plot import Axis, Band, Curve, Look, Mark, Plot, Points, Scale
+from dpcore.answer.plot import Axis, Band, Curve, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts
 
@@ -20,6 +20,7 @@ LINES: dict[Look, Mapping[str, Any]] = {
     Look.SMOOTH: charts.SMOOTH,
     Look.SAMPLING: charts.SAMPLING,
     Look.PRIVACY: charts.PRIVACY,
+    Look.BIAS: charts.BIAS,
     Look.OWN: charts.OWN,
     Look.USUAL: charts.USUAL,
     Look.TOTAL: charts.TOTAL,
@@ -30,7 +31,8 @@ POINT = 8
 
 def figure(plot: Plot) -> go.Figure:
     """The picture; the same plot gives the same picture."""
-    fig = charts.figure(_axis(plot.x), _axis(plot.y), charts.MAIN_HEIGHT if plot.main else HEIGHT)
+    height = plot.height or (charts.MAIN_HEIGHT if plot.main else HEIGHT)
+    fig = charts.figure(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
     for item in plot.items:
         if shared and not getattr(item, "legend", ""):
@@ -55,6 +57,12 @@ def figure(plot: Plot) -> go.Figure:
                 charts.add_marker(fig, item.name, item.x, item.y, LINES[item.look], item.symbol, words)
             case Band():
                 charts.band(fig, item.low, item.high, item.name)
+            case Level(upright=True):
+                line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 1.5}
+                words = f"{item.name}<br>{plot.x.said}: %{{x:{plot.x.number}}}"
+                charts.add_curve(fig, item.name, [item.at, item.at], plot.y.limits, line, words)
+            case Level():
+                charts.line_across(fig, item.at, item.name, width=1, dash=item.dash)
     _share(fig, shared)
     one = [item for item in plot.items if not isinstance(item, Band)]
     return charts.without_legend(fig) if len(one) == 1 else fig
@@ -92,22 +100,36 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
         line["color"] = LINES[of.tint]["color"]
     if of.dash:
         line["dash"] = of.dash
-    upwards = np.asarray(plot.column(of.y), dtype=np.float64) * of.factor
+    if of.width is not None:
+        line["width"] = of.width
+    if of.steps:
+        line["shape"] = "hv"
+    upwards = _upwards(plot, of.y) * of.factor
     group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         group["legendgroup"] = of.legend
-    return charts.curve(of.name, plot.column(of.x), upwards, line, hover(plot, of.name), **group)
+    return charts.curve(
+        of.name, plot.column(of.x), upwards, line, hover(plot, of.name), symbol=of.symbol, **group
+    )
+
+
+def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
+    """A column along the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
+    values = np.asarray(plot.column(name), dtype=np.float64)
+    if plot.y.scale is not Scale.LOG:
+        return values
+    return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
 def _points(plot: Plot, of: Points) -> go.Scatter:
     meant: npt.NDArray[np.bool_] | slice = slice(None)
     if of.where is not None:
         meant = np.asarray(plot.column(of.where[0])) == of.where[1]
-    middle = np.asarray(plot.column(of.y), dtype=np.float64)[meant]
+    middle = _upwards(plot, of.y)[meant]
     more: dict[str, Any] = {"legendgroup": of.legend, "showlegend": False} if of.legend else {}
     if of.low and of.high:
         low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
         more["error_y"] = charts.whiskers(high - middle, middle - low)
-    look = {"color": LINES[of.look]["color"], "size": POINT}
+    look = {"color": LINES[of.look]["color"], "size": POINT, **({"symbol": of.symbol} if of.symbol else {})}
     across = np.asarray(plot.column(of.x))[meant]
     return charts.points(of.name, across, middle, look, hover(plot, of.name), **more)

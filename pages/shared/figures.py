@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_up
 from dpcore.common.text_fields import to_fields
-from dpcore.common.version import VERSION
 from dpcore.report import charts, csv_files
 from pages.shared import drawn, figure, keys, pins
 
@@ -100,12 +99,7 @@ def question_notes() -> list[str]:
     run = drawn.now()
     answered = None if run is None else run.answered
     parameters = answered or st.session_state.get(keys.PAGE_PARAMETERS)
-    return public_inputs({} if parameters is None else to_fields(parameters))
-
-
-def public_inputs(fields: Mapping[str, str]) -> list[str]:
-    """What made the file, and a line per public input."""
-    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
+    return csv_files.public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

@@ -30,7 +30,7 @@ def show(plot: Plot, y_only: bool = False) -> Plot:
         return plot
     name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
-        chosen = {name: _ends(axis, f"{key}_{name}") for name, axis in movable.items()}
+        chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
     drawn_as = plot.within(**chosen)
     figures.show_picture(picture(drawn_as), below, chart)
     if outside := drawn_as.outside:
@@ -39,7 +39,7 @@ def show(plot: Plot, y_only: bool = False) -> Plot:
     return drawn_as
 
 
-def _ends(axis: Axis, key: str) -> tuple[float, float]:
+def ends(axis: Axis, key: str) -> tuple[float, float]:
     """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
     unit = f", {axis.unit}" if axis.unit else ""
     label = f"{axis.name[:1].upper()}{axis.name[1:]}{unit}"

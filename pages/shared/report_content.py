@@ -65,7 +65,11 @@ class ReportContent:
 
 
 def of_answer(
-    question: Question, answer: Answer, source: script.Source, formula: str = "formula"
+    question: Question,
+    answer: Answer,
+    source: script.Source,
+    formula: str = "formula",
+    asked: Mapping[str, str] | None = None,
 ) -> ReportContent:
     """What a page contributes whose answer holds everything: its plots, its choice, and how its data are distributed.
 
@@ -74,6 +78,7 @@ def of_answer(
         answer: What it answers.
         source: Where a script gets the data.
         formula: Which of the question's texts says how it is computed.
+        asked: As in `ReportContent`.
     """
     drawings = [plots.picture(plot()) for plot in answer.plots.values()]
     return ReportContent(
@@ -82,6 +87,7 @@ def of_answer(
         cards=[("", answer)],
         pictures=[*drawings, distribution(source.dataset)],
         source=source,
+        asked=asked,
         formula=question.formula(formula),
         choice=answer.choice,
         methods=answer.methods,
