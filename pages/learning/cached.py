@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from dpcore import learning
+from collections.abc import Mapping
+
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from pages.learning import answer as learning_view
-from pages.learning import population
+from dpcore.learning import LearningParameters
+from dpcore.learning.answer import LearningFound, answered, find, population, rivals
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import LearningCap
 from pages.shared.cache import cached
 
 
 @cached(max_entries=32)
-def learning_answer(
-    digest: str, parameters: learning.LearningParameters, _dataset: Dataset
-) -> learning_view.LearningView:
-    """The answer of Learning under a cap; ``parameters`` without what does not change it."""
-    return learning_view.compute(parameters.problem(_dataset.histogram))
+def _found(digest: str, parameters: LearningParameters, _data: Dataset) -> LearningFound:
+    return find(_data, parameters)
+
+
+def learning_answer(data: Dataset, parameters: LearningParameters) -> Answer:
+    """The answer; what does not change it, a cap of the person's own say, is no part of what is kept."""
+    return answered(data, parameters, _found(data.digest, parameters.about_data, data))
 
 
 @cached(max_entries=16)
 def learning_rivals(
-    digest: str, parameters: learning.LearningParameters, _dataset: Dataset
-) -> learning_view.Rivals:
-    """The best cap under every bound on the bias; ``parameters`` as above."""
-    return learning_view.rivals(parameters.problem(_dataset.histogram))
+    digest: str, parameters: LearningParameters, _data: Dataset
+) -> Mapping[BiasTerm, LearningCap]:
+    """The best cap under every bound on the bias; ``parameters`` without what does not change it."""
+    return rivals(parameters.problem(_data.histogram))
 
 
 @cached(max_entries=16)
-def learning_population_view(parameters: learning.LearningParameters) -> population.PopulationView:
+def on_population(parameters: LearningParameters) -> population.PopulationFound:
     """Figures 2 and 3; ``parameters`` without what does not change them."""
-    return population.compute(parameters)
+    return population.find(parameters)

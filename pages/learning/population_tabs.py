@@ -8,15 +8,14 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.learning import LearningParameters, population
+from dpcore.learning import LearningParameters
+from dpcore.learning.answer import population, population_plots
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
-from pages.learning import cached, population_figures
-from pages.learning import population as learning_population
+from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
+from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared import cards, fields, figures, jobs, ranges
-
-TAU_0 = "τ₀, share of all rows"
+from pages.shared import cards, fields, figures, jobs, plots
 
 
 def show_mass(parameters: LearningParameters) -> None:
@@ -29,9 +28,7 @@ def show_mass(parameters: LearningParameters) -> None:
     )
     with st.columns(3)[0]:
         fields.draw(QUESTION, "alpha")
-    with ranges.under_figure("learning_mass_range", "Axis range", "") as (chart, below):
-        limits = ranges.range_control(TAU_0, "learning_mass_x", *learning_population.FRACTIONS, room=1.0)
-    figures.show_picture(population_figures.mass_picture(parameters.alpha, limits), below, chart)
+    plots.show(population_plots.mass(parameters.alpha))
     cards.label(Disclosure.PUBLIC)
 
 
@@ -54,9 +51,9 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
             _start_drawing(*asked)
     jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)
-    view = cached.learning_population_view(parameters.about_population)
-    _show_figure_3(view, simulated)
-    st.markdown(learning_population.best_sentence(view))
+    found = cached.on_population(parameters.about_population)
+    _show_figure_3(found, simulated)
+    st.markdown(population.best_sentence(found))
     st.caption(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
         "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
@@ -67,21 +64,21 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
         "counted."
     )
-    st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
+    st.dataframe(pd.DataFrame(population.family_rows(found)), hide_index=True, key="learning_family")
     cards.label(Disclosure.PUBLIC)
 
 
 def _start_drawing(alpha: float, rows: int, draws: int) -> None:
-    tau_0 = learning_population.drawn_fractions(rows)
+    tau_0 = population.drawn_fractions(rows)
 
     def work(progress: Progress, should_stop: ShouldStop) -> object:
         made = simulate(PowerLaw(alpha), rows, tau_0, draws, progress=progress, should_stop=should_stop)
-        return learning_population.Simulated(tau_0, made)
+        return population.Simulated(tau_0, made)
 
     jobs.start(QUESTION.key("draws_job"), (alpha, rows, draws), work)
 
 
-def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | None:
+def _drawn(asked: tuple[float, int, int]) -> population.Simulated | None:
     done = jobs.result_of(QUESTION.key("draws_job"))
     if done is None:
         return None
@@ -89,27 +86,26 @@ def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | Non
     if question[:2] != asked[:2]:
         st.caption("The samples drawn are for another α or n: draw again to see them here.")
         return None
-    found: learning_population.Simulated = simulated
+    found: population.Simulated = simulated
     words = f"{wording.counted(found.count, 'sample')} drawn (seed 0)"
     st.caption(f"Stopped after {words}: what was drawn is shown." if found.draws.cancelled else f"{words}.")
     return found if found.count else None
 
 
-def _show_figure_3(
-    view: learning_population.PopulationView, simulated: learning_population.Simulated | None
-) -> None:
+def _show_figure_3(found: population.PopulationFound, simulated: population.Simulated | None) -> None:
     left, right = st.columns(2)
-    rows = view.parameters.population_rows
+    cost, capped = population_plots.cost(found, simulated), population_plots.capped(found, simulated)
     with st.popover("Axis ranges", icon=":material/straighten:", key="learning_figure_3_ranges"):
-        limits = ranges.range_control(TAU_0, f"learning_figure_3_x_{rows}", 1.0 / rows, 1.0, room=1.0)
-        error = ranges.range_control(
-            "Bias and privacy noise", "learning_figure_3_error", *population_figures.ERRORS
+        # Both figures have one horizontal axis.
+        across = plots.ends(cost.x, "learning_figure_3_x")
+        error, users = (
+            plots.ends(cost.y, "learning_figure_3_error"),
+            plots.ends(capped.y, "learning_figure_3_users"),
         )
-        users = ranges.range_control("Users capped", "learning_figure_3_users", *population_figures.USERS)
     with left:
-        figures.show_picture(population_figures.cost_picture(view, simulated, limits, error))
+        figures.show_picture(plots.picture(cost.within(across, error)))
     with right:
-        figures.show_picture(population_figures.capped_picture(view, simulated, limits, users))
+        figures.show_picture(plots.picture(capped.within(across, users)))
 
 
 def show_cost_over_rows(parameters: LearningParameters) -> None:
@@ -125,27 +121,23 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
     if job is None or job.question != asked or st.session_state.get(QUESTION.key("cost_again")):
 
         def work(progress: Progress, should_stop: ShouldStop) -> object:
-            return population.cost_of_privacy(
-                parameters.population(None), progress=progress, should_stop=should_stop
-            )
+            return cost_of_privacy(parameters.population(None), progress=progress, should_stop=should_stop)
 
         jobs.start(QUESTION.key("cost_job"), asked, work)
     jobs.watch(QUESTION.key("cost_job"), "Searching the best τ₀ for each n")
     done = jobs.result_of(QUESTION.key("cost_job"))
     if done is None:
         return
-    cost: population.CostOfPrivacy = done[1]
+    cost: CostOfPrivacy = done[1]
     if cost.cancelled:
         st.warning(
-            f"Stopped: {wording.number(len(cost.best))} of {wording.number(len(population.ROWS_FOR_COST))} values of n "
+            f"Stopped: {wording.number(len(cost.best))} of {wording.number(len(ROWS_FOR_COST))} values of n "
             "were done.",
             icon=":material/stop_circle:",
         )
         st.button("Compute again", key=QUESTION.key("cost_again"), icon=":material/refresh:")
-    st.markdown(learning_population.cost_over_rows_sentence(cost, parameters))
+    st.markdown(population.cost_over_rows_sentence(cost, parameters))
     if not cost.best:
         return
-    with ranges.under_figure("learning_cost_range", "Axis range", "") as (chart, below):
-        error = ranges.range_control("Smallest sum", "learning_cost_y", *population_figures.COSTS)
-    figures.show_picture(population_figures.cost_over_rows_picture(cost, parameters, error), below, chart)
+    plots.show(population_plots.cost_over_rows(cost, parameters), y_only=True)
     cards.label(Disclosure.PUBLIC)

@@ -5,50 +5,48 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer import Answer, Plot
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters
+from dpcore.learning.answer import words
+from dpcore.learning.answer.found import capped_users
 from dpcore.report import csv_files
-from pages.learning import answer as learning_view
-from pages.learning import cached, methods, report
-from pages.learning import figures as learning_charts
-from pages.learning.answer import LearningView, Limits
-from pages.learning.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, take_away
+from pages.learning import cached
+from pages.learning.question import POPULATION, QUESTION
+from pages.shared import cards, fields, figures, file_button, plots, report_content, take_away
 
 BEST, OWN = "Best cap", "Your cap"
 
 
-def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
-    """All bounds on the bias beside each other."""
+def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
+    """All bounds on the bias beside each other, on the axes of the main figure."""
     st.markdown(
         "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
         "always holds; the forms with Var(H) can be larger or smaller than these. Twice the share of rows cut, "
         "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
     )
-    figures.show_picture(learning_charts.terms_picture(view, parameters.own_cap, data.provenance, limits))
+    terms = answer.plots["learning-terms"]()
+    figures.show_picture(plots.picture(terms.within(main.x.limits, main.y.limits)))
     st.caption(
         "A line ends where nobody is capped: its bound is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
-    others = cached.learning_rivals(data.digest, parameters.about_data, data)
-    st.table(pd.DataFrame(learning_view.rival_rows(view, others, parameters.own_cap)), hide_index=True)
-    cards.label(data.provenance)
+    others = cached.learning_rivals(data.digest, answer.parameters.about_data, data)
+    rows = words.rival_rows(answer.found, others, answer.parameters.own_cap)
+    st.table(pd.DataFrame(rows), hide_index=True)
+    cards.label(answer.disclosure)
 
 
-def show_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+def show_capped(answer: Answer) -> None:
     """Who loses rows."""
+    found, own_cap = answer.found, answer.parameters.own_cap
     whose: str | None = BEST
-    if parameters.own_cap is not None:
+    if own_cap is not None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
         whose = fields.choice("Under which cap", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
-    cap = (
-        parameters.own_cap
-        if whose == OWN and parameters.own_cap is not None
-        else view.choice.max_contributions
-    )
-    columns, further = learning_view.capped_rows(view, cap)
-    above = view.problem.histogram.users_above(cap)
+    cap = own_cap if whose == OWN and own_cap is not None else found.choice.max_contributions
+    columns, further = capped_users(found, cap)
+    above = found.problem.histogram.users_above(cap)
     if not columns["size"].size:
         st.info(
             f"Nobody has more than {wording.counted(cap, 'row')}, so this cap throws nothing away.",
@@ -78,23 +76,22 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
     file_button.draw(
         "Who is capped (CSV)",
         "learning_capped.csv",
-        data.provenance,
-        lambda: csv_files.columns_csv(columns, data.provenance, notes),
+        answer.disclosure,
+        lambda: csv_files.columns_csv(columns, answer.disclosure, notes),
         quiet=True,
     )
-    cards.label(data.provenance)
+    cards.label(answer.disclosure)
 
 
-def show_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+def show_files(answer: Answer) -> None:
     """The whole answer; choice and curves as files."""
-    kind, source, notes = data.provenance, take_away.source(), figures.question_notes()
+    source = take_away.source()
+    asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in POPULATION))
     take_away.draw(
         "learning",
-        kind,
-        lambda: report.learning_report(view, data, parameters, source),
-        methods.methods(view, data, parameters),
-        "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
-        "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
-        f"Label in both: *{kind.label}*.",
-        [("Curves (CSV)", "learning_curves.csv", lambda: csv_files.columns_csv(view.curves, kind, notes))],
+        answer.disclosure,
+        lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
+        answer.methods,
+        words.files(answer.disclosure.label),
+        [("Curves (CSV)", name, make) for name, make in answer.files.items()],
     )

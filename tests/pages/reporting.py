@@ -82,6 +82,21 @@ CASES = {
     "learning": Case(
         "Learning under a cap", "learning", ("learning.tabs", "Downloads"), ONLINE, "learning_card"
     ),
+    "learning, own cap": Case(
+        "Learning under a cap",
+        "learning",
+        ("learning.tabs", "Downloads"),
+        {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_cap": "9", "privacy_form": "own",
+         "privacy_power": "1.25", "alpha": "0.75"},
+        "learning_card",
+    ),
+    "learning, no bound at the own cap": Case(
+        "Learning under a cap",
+        "learning",
+        ("learning.tabs", "Downloads"),
+        {"data": "requests-commits", "bias": "corollary_1", "own_cap": "1", "vc_dimension": "0"},
+        "learning_card",
+    ),
     "regression": Case(
         "Regression",
         "regression",

@@ -16,13 +16,16 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
-from dpcore.learning import files as learning_files
+from dpcore.learning import answer as learning_answer
+from dpcore.learning.answer import population as learning_population
+from dpcore.learning.answer import population_plots, words
+from dpcore.learning.answer.found import LearningFound, axis_limits, capped_users
+from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
-from pages.learning import answer, card, population_figures
-from pages.learning import figures as learning_charts
-from pages.learning import population as learning_population
+from dpcore.report.plotly_figures import figure as drawn_as
+from pages.learning import cached
 from pages.learning.question import QUESTION
 from pages.shared import jobs, keys, layout, session
 from pages.shared.ranges import DEFAULT_EPSILON
@@ -91,9 +94,9 @@ def same(drawn: object, computed: np.ndarray) -> bool:
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[answer.LearningView, Answer]:
-    view = answer.compute(parameters.problem(dataset.histogram))
-    return view, card.card(view, dataset, parameters)
+def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningFound, Answer]:
+    one = learning_answer.answered(dataset, parameters)
+    return one.found, one
 
 
 def words_of(one: Answer) -> str:
@@ -183,25 +186,25 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
 @pytest.mark.parametrize("term", BiasTerm)
 def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     parameters = LearningParameters(0.5, bias=term, loss_variance=0.03)
-    view, _ = answered(parameters, COMMITS)
-    figure = learning_charts.bound_picture(view, None, Disclosure.PUBLIC).draw()
+    view, one = answered(parameters, COMMITS)
+    figure = drawn_as(one.plots["learning-bound"]())
 
     def traced(name):
         (found,) = [one for one in figure.data if one.name == name]
         return found.x, found.y
 
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
-    limits = answer.axis_limits(view)
+    limits = axis_limits(view)
     assert limits[0][0] <= view.choice.max_contributions <= limits[0][1]
-    used = card.what_is_used(parameters)
+    used = words.what_is_used(parameters)
     assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
     assert ("Var(H) is not used" in used) is not term.needs_variance
 
 
 def test_the_privacy_term_is_written_out():
     linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=40.0)
-    assert r"F = 40 $(\text{share}/\varepsilon)$" in card.what_is_used(linear)
-    quadratic = card.what_is_used(LearningParameters(1.0, privacy_constant=40.0))
+    assert r"F = 40 $(\text{share}/\varepsilon)$" in words.what_is_used(linear)
+    quadratic = words.what_is_used(LearningParameters(1.0, privacy_constant=40.0))
     assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in quadratic
 
 
@@ -232,8 +235,8 @@ def test_the_card_has_one_number_to_copy_and_its_parts():
 def test_private_data_say_what_a_cap_leaks():
     _, public = answered(LearningParameters(1.0))
     _, private = answered(LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE))
-    assert card.LEAKS not in public.detail
-    assert card.LEAKS in private.detail
+    assert words.LEAKS not in public.detail
+    assert words.LEAKS in private.detail
     assert private.disclosure is Disclosure.PRIVATE
 
 
@@ -250,14 +253,14 @@ def test_an_own_cap_is_compared_and_marked(cap):
         f"bound {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
         in words_of(one)
     )
-    figure = learning_charts.bound_picture(view, cap, Disclosure.PUBLIC).draw()
+    figure = drawn_as(one.plots["learning-bound"]())
     (marked,) = [found for found in figure.data if found.name == "Your cap"]
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
 
 def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
-    monkeypatch.setattr(answer, "compute", None)
+    monkeypatch.setattr(cached, "find", None)
     fine(at.number_input(key="learning.own_cap").set_value(9).run())
     assert trace(chart(at, "learning_bound"), "Your cap")[0] == [9]
     assert "own_cap=9" in link_of(at)
@@ -270,20 +273,20 @@ def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
 
 def test_all_bounds_are_drawn_and_listed():
     parameters = LearningParameters(1.0, loss_variance=0.02, own_cap=2)
-    view, _ = answered(parameters, COMMITS)
-    problem, figure = view.problem, learning_charts.terms_picture(view, 2, Disclosure.PUBLIC).draw()
+    view, one = answered(parameters, COMMITS)
+    problem, figure = view.problem, drawn_as(one.plots["learning-terms"]())
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
     terms = optimal_cap.bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
-    for term in BiasTerm:
-        if term not in answer.MINIMA:
-            assert same(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
+    assert set(BiasTerm) - set(TERMS) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
+    for term in TERMS:
+        assert same(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
     corollary = drawn["Corollary 1 (iv)"].y
     both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
     assert np.all(cut.y[both] <= corollary[both])
     assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
-    rows = answer.rival_rows(view, answer.rivals(problem), 2)
+    rows = words.rival_rows(view, learning_answer.rivals(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
@@ -300,7 +303,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
     counts = np.repeat(histogram.sizes, histogram.users)
     view, _ = answered(LearningParameters(DEFAULT_EPSILON))
     for cap in (view.choice.max_contributions, 2000):
-        columns, further = answer.capped_rows(view, cap)
+        columns, further = capped_users(view, cap)
         assert further == 0
         assert columns["users"].sum() == (counts > cap).sum()
         assert columns["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
@@ -317,7 +320,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.mass_columns(1.5)
-    drawn = {one.name: one for one in population_figures.mass_picture(1.5).draw().data}
+    drawn = {one.name: one for one in drawn_as(population_plots.mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, uncapped users"].x, drawn["α = 1.5, uncapped users"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -376,7 +379,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
 
 
 def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
-    view = learning_population.compute(LearningParameters(0.3, privacy_constant=1.0))
+    view = learning_population.find(LearningParameters(0.3, privacy_constant=1.0))
     rows = learning_population.family_rows(view)
     assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
     # To 30 digits (tests/dpcore/learning/test_population.py); the paper: "very small (2 to 8 users)".
@@ -514,34 +517,29 @@ def test_figures_are_small_named_and_fixed(name, term):
     layouts = []
     for epsilon in (0.01, 30.0):
         parameters = LearningParameters(epsilon, bias=term)
-        view = answer.compute(parameters.problem(HISTOGRAMS[name]))
-        figures = [
-            learning_charts.bound_picture(view, 3, Disclosure.PUBLIC).draw(),
-            learning_charts.terms_picture(view, 3, Disclosure.PUBLIC).draw(),
-        ]
+        _, one = answered(replace(parameters, own_cap=3), replace(SAMPLE, histogram=HISTOGRAMS[name]))
+        figures = [drawn_as(plot()) for plot in one.plots.values()]
         for figure in figures:
-            for one in figure.data:
-                assert 1 <= len(one.x) == len(one.y) <= 500
+            for drawn in figure.data:
+                assert 1 <= len(drawn.x) == len(drawn.y) <= 500
             for axis in (figure.layout.xaxis, figure.layout.yaxis):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(
-            learning_files.learning_choice_json(SAMPLE, parameters, view.choice, view.within)
-        )
-        assert document["answer"]["max_contributions"] == view.choice.max_contributions
+        document = json.loads(one.choice())
+        assert document["answer"]["max_contributions"] == one.found.choice.max_contributions
     assert layouts[0] == layouts[1]
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 10.0])
 def test_figures_of_the_population_are_small(alpha):
-    view = learning_population.compute(LearningParameters(1.0, alpha=alpha, population_rows=10))
-    for picture in (
-        population_figures.mass_picture(alpha),
-        population_figures.cost_picture(view, None, (0.1, 1.0)),
-        population_figures.capped_picture(view, None, (0.1, 1.0)),
+    view = learning_population.find(LearningParameters(1.0, alpha=alpha, population_rows=10))
+    for plot in (
+        population_plots.mass(alpha),
+        population_plots.cost(view, None),
+        population_plots.capped(view, None),
     ):
-        assert picture.alt
-        for one in picture.draw().data:
+        assert plot.alt
+        for one in drawn_as(plot).data:
             assert 1 <= len(one.x) == len(one.y) <= 500
     assert learning_population.best_sentence(view)

@@ -23,6 +23,7 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset, Pairs, Values
 from dpcore.gap_examples import GapParameters
 from dpcore.learning import LearningParameters
+from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
 from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
@@ -36,8 +37,6 @@ from pages.data_owners import answer as owners_answer
 from pages.data_owners import methods as owners_methods
 from pages.gap_examples import answer as gap_answer
 from pages.gap_examples import methods as gap_methods
-from pages.learning import answer as learning_answer
-from pages.learning import methods as learning_methods
 from pages.per_group import answer as groups_answer
 from pages.per_group import methods as groups_methods
 from pages.private_choice import answer as private_answer
@@ -100,7 +99,9 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
 
 def of_learning(data: Dataset) -> Methods:
     asked = LearningParameters(1.0)
-    return learning_methods.methods(learning_answer.compute(asked.problem(data.histogram)), data, asked)
+    found = learning_answer.answered(data, asked).methods
+    assert found is not None
+    return found
 
 
 def of_gap(data: Dataset) -> Methods:

@@ -1,4 +1,4 @@
-"""What the page Learning under a cap has to say in a methods section."""
+"""What a learner under a cap has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from pages.learning.answer import LearningView
+from dpcore.learning.answer.found import LearningFound
 
 
-def methods(view: LearningView, data: Dataset, parameters: learning.LearningParameters) -> Methods:
+def methods(found: LearningFound, data: Dataset, parameters: learning.LearningParameters) -> Methods:
     """The best cap by the upper bound on the excess risk; that bound promises no accuracy, and is not stated."""
-    cap = view.choice.max_contributions
+    cap = found.choice.max_contributions
     return Methods(
         guarantee=guarantee(
             "A model was trained by a private learner, and released,",
@@ -20,7 +20,7 @@ def methods(view: LearningView, data: Dataset, parameters: learning.LearningPara
             Neighbours.ADD_OR_REMOVE_USER,
         ),
         found=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
-        f"{wording.percent(view.choice.fraction)} of all rows.",
+        f"{wording.percent(found.choice.fraction)} of all rows.",
         withheld="The learner saw at most a fixed number of rows of each user.",
         disclosure=data.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "

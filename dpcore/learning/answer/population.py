@@ -1,6 +1,6 @@
-"""Learning under a cap on a population instead of data: figures 2 and 3 of the paper, and the cost of privacy.
+"""A learner under a cap on a population instead of data: figures 2 and 3 of the paper, and the cost of privacy.
 
-Computed once for a question, and put into words. Nothing here sees the data: all is public.
+What is found, as columns and in words. Nothing here sees the data: all is public.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FRACTIONS = (1e-6, 1.0)
 
 
 @dataclass(frozen=True)
-class PopulationView:
+class PopulationFound:
     """Figures 2 and 3 for one alpha and n.
 
     Attributes:
@@ -55,12 +55,12 @@ class PopulationView:
     family_in_paper: tuple[LearningCap, ...]
 
 
-def compute(parameters: learning.LearningParameters) -> PopulationView:
+def find(parameters: learning.LearningParameters) -> PopulationFound:
     """Solve and evaluate."""
     here, limit = parameters.population(parameters.population_rows), parameters.population(None)
     best = population.best_fraction(here)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
-    return PopulationView(
+    return PopulationFound(
         parameters=parameters,
         fractions=tau_0,
         statistics=population.statistics(here, tau_0),
@@ -117,24 +117,24 @@ def drawn_fractions(rows: int) -> FloatArray:
     return log_spaced(1.0 / rows, 1.0, DRAWN_POINTS)
 
 
-def cost_columns(view: PopulationView) -> dict[str, FloatArray]:
+def cost_columns(found: PopulationFound) -> dict[str, FloatArray]:
     """What figure 3 draws, as columns, without the simulation."""
     return {
-        "tau_0": view.fractions,
-        "expected_kept_share": view.statistics.kept_share,
-        "bias_twice": view.parts.bias,
-        "privacy_noise": view.parts.privacy,
-        "expected_users_capped": view.statistics.users_capped,
-        "limit_kept_share": view.limit_statistics.kept_share,
-        "limit_bias_twice": view.limit_parts.bias,
-        "limit_privacy_noise": view.limit_parts.privacy,
-        "limit_users_capped": view.limit_statistics.users_capped,
+        "tau_0": found.fractions,
+        "expected_kept_share": found.statistics.kept_share,
+        "bias_twice": found.parts.bias,
+        "privacy_noise": found.parts.privacy,
+        "expected_users_capped": found.statistics.users_capped,
+        "limit_kept_share": found.limit_statistics.kept_share,
+        "limit_bias_twice": found.limit_parts.bias,
+        "limit_privacy_noise": found.limit_parts.privacy,
+        "limit_users_capped": found.limit_statistics.users_capped,
     }
 
 
-def simulated_columns(view: PopulationView, simulated: Simulated) -> dict[str, FloatArray]:
+def simulated_columns(found: PopulationFound, simulated: Simulated) -> dict[str, FloatArray]:
     """The simulated points as columns."""
-    here = view.parameters.population(view.parameters.population_rows)
+    here = found.parameters.population(found.parameters.population_rows)
     parts = population.simulated_error_parts(here, simulated.fractions, simulated.draws)
     return {
         "tau_0": simulated.fractions,
@@ -149,9 +149,9 @@ def no_best(choice: LearningCap, smallest: float) -> bool:
     return choice.fraction <= smallest
 
 
-def best_sentence(view: PopulationView) -> str:
+def best_sentence(found: PopulationFound) -> str:
     """The optimum in words."""
-    best, here = view.best, view.parameters.population(view.parameters.population_rows)
+    best, here = found.best, found.parameters.population(found.parameters.population_rows)
     if no_best(best, here.smallest_fraction):
         return (
             f"The smallest sum, {wording.number(best.total)}, is at one row per user: where users are alike, or noise "
@@ -159,19 +159,19 @@ def best_sentence(view: PopulationView) -> str:
         )
     return (
         f"The smallest sum is {wording.number(best.total)}, at τ₀ = {wording.number(best.fraction)} "
-        f"({wording.counted(best.cap, 'row')} per user), where {wording.number(view.capped_at_best, 2)} "
-        f"{wording.agreeing(view.capped_at_best, 'user is', 'users are')} expected to be capped. "
+        f"({wording.counted(best.cap, 'row')} per user), where {wording.number(found.capped_at_best, 2)} "
+        f"{wording.agreeing(found.capped_at_best, 'user is', 'users are')} expected to be capped. "
         f"{best.certificate.sentence}"
     )
 
 
-def family_rows(view: PopulationView) -> list[dict[str, str]]:
+def family_rows(found: PopulationFound) -> list[dict[str, str]]:
     """Users capped at the optimum for several alpha, in the limit of many rows."""
-    smallest = view.parameters.population(None).smallest_fraction
+    smallest = found.parameters.population(None).smallest_fraction
     rows = []
-    for alpha, own, paper in zip(FAMILY, view.family, view.family_in_paper, strict=True):
+    for alpha, own, paper in zip(FAMILY, found.family, found.family_in_paper, strict=True):
         row = {"α": f"{wording.entered(alpha)}"}
-        for epsilon, choice in ((view.parameters.epsilon, own), (PAPER_EPSILON, paper)):
+        for epsilon, choice in ((found.parameters.epsilon, own), (PAPER_EPSILON, paper)):
             none = no_best(choice, smallest)
             at = f"ε = {wording.entered(epsilon)}"
             row[f"Best τ₀, {at}"] = "ever smaller" if none else wording.number(choice.fraction)

@@ -1,0 +1,56 @@
+"""The answer for a learner under a cap: one object that page, report, files, script and notebook read."""
+
+from __future__ import annotations
+
+from dpcore import learning
+from dpcore.answer import Answer
+from dpcore.code import Released
+from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.common.text_fields import to_fields
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters, files
+from dpcore.learning.answer import plots, words
+from dpcore.learning.answer.found import LearningFound, find
+from dpcore.learning.answer.methods import methods
+from dpcore.report.csv_files import columns_csv, public_inputs
+
+
+def answered(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
+    """The best cap on rows per user for a private learner.
+
+    Args:
+        data: How many rows users have.
+        parameters: The question.
+        found: What `find` found for both; computed here by default.
+
+    Returns:
+        The answer; its ``found`` is a `LearningFound`. Plots are computed when they are asked for.
+
+    Source: Amin et al. 2019, theorem 1.
+    """
+    of = find(data, parameters) if found is None else found
+    cap = of.choice.max_contributions
+    return Answer(
+        headline=words.headline(of),
+        detail=words.detail(of, data),
+        numbers=words.numbers(of),
+        assumptions=learning.ASSUMPTIONS,
+        disclosure=data.provenance,
+        facts=words.facts(of, parameters.own_cap),
+        proofs=(("Cap", of.choice.certificate, of.choice.ended),),
+        code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
+        good_enough=words.good_enough(of),
+        parameters=parameters,
+        found=of,
+        plots={
+            "learning-bound": lambda: plots.bound(of, data, parameters.own_cap),
+            "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
+        },
+        methods=methods(of, data, parameters),
+        choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
+        files={
+            "learning_curves.csv": lambda: columns_csv(
+                of.curves, data.provenance, public_inputs(to_fields(parameters))
+            )
+        },
+    )

@@ -1,0 +1,95 @@
+"""The figures of a learner under a cap as data. Pure: what was found in, plots out."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.learning import optimal_cap
+from dpcore.learning.answer.found import LearningFound, axis_limits
+from dpcore.learning.answer.words import ROWS
+from dpcore.learning.bias_bounds import BiasTerm
+
+NOTHING = Level("1: above, it promises nothing", 1.0)
+"""Above it a bound on losses in [0, 1] says nothing."""
+PARTS = (
+    Curve("Bias, twice", "cap_rows", "bias_twice", Look.BIAS),
+    Curve("Finite sample", "cap_rows", "finite_sample", Look.SAMPLING),
+    Curve("Privacy noise", "cap_rows", "privacy_noise", Look.PRIVACY),
+)
+# One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
+TERMS = {
+    BiasTerm.WORST_CASE: (Look.CAP, "solid", 2.5),
+    BiasTerm.CUT_SHARE: (Look.CAP, "dash", 2.0),
+    BiasTerm.LOG_KEPT: (Look.SMOOTH, "solid", 2.0),
+    BiasTerm.VARIANCE_KEPT: (Look.SAMPLING, "dash", 2.0),
+    BiasTerm.CHI_SQUARED: (Look.SAMPLING, "solid", 2.5),
+    BiasTerm.LOG_FRACTION: (Look.OWN, "solid", 1.5),
+    BiasTerm.VARIANCE_FRACTION: (Look.OWN, "dash", 1.5),
+    BiasTerm.COROLLARY_1: (Look.SMOOTH, "dot", 2.0),
+}
+MARKED = (("Best cap", Look.CAP, "diamond"), ("Your cap", Look.OWN, "square"))
+
+
+def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
+    """The main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
+    best = found.choice
+    items: list[Item] = [Curve("Bound, all three", "cap_rows", "bound", Look.TOTAL), *PARTS, NOTHING]
+    if found.within[0] < found.within[1]:
+        items.append(Band(f"Caps within 5{wording.PERCENT} of the best", *found.within))
+    for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
+        # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
+        if cap is not None and 0.0 < (height := found.bound_at(cap)) < math.inf:
+            items.append(Mark(name, cap, height, look, symbol))
+    return Plot(
+        "learning-bound",
+        "Bound on the excess risk against the cap",
+        f"The bound is smallest at {wording.counted(best.max_contributions, 'row')} per user, "
+        f"{wording.number(best.total)}: twice the bias {wording.number(best.bias)}, finite sample "
+        f"{wording.number(best.finite_sample)}, privacy noise {wording.number(best.privacy)}. Lower caps bias more, "
+        "higher ones need more noise.",
+        _cap_axis(found),
+        Axis("bound on the excess risk", "", axis_limits(found)[1]),
+        found.curves,
+        tuple(items),
+        data.provenance,
+        main=True,
+    )
+
+
+def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
+    """Twice every bound on the bias over the cap."""
+    at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
+    worst, cut, log = (
+        wording.number(2.0 * float(at_best[term]))
+        for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
+    )
+    items: list[Item] = [
+        Curve(f"{term.title} ({term.group})", "cap_rows", f"twice_{term.value}", look, dash=dash, width=width)
+        for term, (look, dash, width) in TERMS.items()
+    ]
+    for (name, look, _), cap in zip(MARKED, (found.choice.max_contributions, own_cap), strict=True):
+        if cap is not None:
+            items.append(Level(name, cap, upright=True, look=look))
+    return Plot(
+        "learning-terms",
+        "All bounds on the bias",
+        f"At the best cap twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's log "
+        f"form {log}.",
+        _cap_axis(found),
+        Axis("twice the bound on the bias", "", axis_limits(found)[1]),
+        found.curves,
+        (*items, NOTHING),
+        data.provenance,
+        height=520,
+    )
+
+
+def _cap_axis(found: LearningFound) -> Axis:
+    (low, high), _ = axis_limits(found)
+    title = "Cap τ: upper bound on the rows of one user"
+    # A cap of the person's own may lie where nobody has as many rows.
+    reach = (low, max(high, float(found.problem.histogram.num_rows)))
+    return Axis("cap", ROWS, (low, high), title=title, reach=reach, number=",.4~g")

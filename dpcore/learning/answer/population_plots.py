@@ -1,0 +1,161 @@
+"""The figures of a learner under a cap on a population: 2, 3, and the cost of privacy. All is public. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Points, Scale
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
+from dpcore.learning import LearningParameters, population
+from dpcore.learning.answer.plots import NOTHING
+from dpcore.learning.answer.population import (
+    FAMILY,
+    FRACTIONS,
+    PopulationFound,
+    Simulated,
+    cost_columns,
+    cost_over_rows_columns,
+    cost_over_rows_sentence,
+    floor_vanishes,
+    mass_columns,
+    simulated_columns,
+)
+
+FAMILY_LOOKS = (
+    (Look.USUAL, "dot"),
+    (Look.SAMPLING, "dash"),
+    (Look.SMOOTH, "dashdot"),
+    (Look.PRIVACY, "longdash"),
+    (Look.OWN, "longdashdot"),
+)
+ERRORS, USERS, COSTS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
+"""Where axes start and end before anything is chosen."""
+
+
+def mass(alpha: float) -> Plot:
+    """Figure 2: mass of uncapped users over tau_0."""
+    chosen = f"α = {wording.entered(alpha)}"
+    others = tuple(
+        Curve(
+            f"α = {wording.entered(other)}",
+            "tau_0",
+            f"uncapped_mass_alpha_{wording.digits(other)}",
+            look,
+            dash=dash,
+            width=1.5,
+            steps=True,
+        )
+        for other, (look, dash) in zip(FAMILY, FAMILY_LOOKS, strict=True)
+        if other != alpha
+    )
+    return Plot(
+        "learning-figure-2",
+        "Mass of users below the cap",
+        "The larger α, the larger the cap must be before most rows come from users below it.",
+        _fractions(FRACTIONS),
+        Axis("share of all rows", "", (0.0, 1.02), Scale.PERCENT, number=".3p"),
+        mass_columns(alpha),
+        (
+            *others,
+            Curve(f"{chosen}, uncapped users", "tau_0", "uncapped_mass", Look.TOTAL, steps=True),
+            Curve(f"{chosen}, all rows kept", "tau_0", "kept_share_in_the_limit", Look.TOTAL, dash="dash"),
+        ),
+        Disclosure.PUBLIC,
+        height=460,
+    )
+
+
+def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
+    """Figure 3a: bias plus privacy noise over tau_0."""
+    guides: dict[str, npt.ArrayLike] = {
+        "sum": found.parts.bias + found.parts.privacy,
+        "limit_sum": found.limit_parts.bias + found.limit_parts.privacy,
+    }
+    best = found.best
+    items: list[Item] = [
+        Curve("Sum", "tau_0", "sum", Look.TOTAL),
+        Curve("Bias, twice", "tau_0", "bias_twice", Look.BIAS),
+        Curve("Privacy noise", "tau_0", "privacy_noise", Look.PRIVACY),
+        Curve("Sum, n → ∞", "tau_0", "limit_sum", Look.OWN),
+    ]
+    if simulated is not None:
+        drawn = simulated_columns(found, simulated)
+        guides |= {"drawn_tau_0": drawn["tau_0"], "drawn_sum": drawn["bias_plus_privacy"]}
+        items.append(_simulated("drawn_tau_0", "drawn_sum"))
+    return Plot(
+        "learning-figure-3a",
+        "Bias and privacy noise",
+        f"Bias falls and privacy noise rises with the cap; their sum is at least {wording.number(best.total)}.",
+        _fractions((1.0 / found.parameters.population_rows, 1.0)),
+        Axis("bias and privacy noise", "", ERRORS),
+        cost_columns(found),
+        (*items, NOTHING, Mark("Smallest", best.fraction, best.total, Look.CAP)),
+        Disclosure.PUBLIC,
+        guides,
+        height=440,
+    )
+
+
+def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
+    """Figure 3b: users capped over tau_0; its file holds what was simulated, where something was."""
+    exact = cost_columns(found)
+    items: list[Item] = [
+        Curve("Users capped", "exact_tau_0", "expected_users_capped", Look.TOTAL),
+        Curve("n → ∞", "exact_tau_0", "limit_users_capped", Look.OWN),
+    ]
+    columns: Mapping[str, npt.ArrayLike] = exact
+    if simulated is not None:
+        columns = simulated_columns(found, simulated)
+        items.append(_simulated("tau_0", "users_capped"))
+    if found.capped_at_best > 0.0:
+        items.append(Mark("At the smallest sum", found.best.fraction, found.capped_at_best, Look.CAP))
+    return Plot(
+        "learning-figure-3b",
+        "Users capped",
+        f"Users expected to be capped at the best cap: {wording.number(found.capped_at_best, 2)}.",
+        _fractions((1.0 / found.parameters.population_rows, 1.0)),
+        Axis("users capped", "expected number", USERS),
+        columns,
+        tuple(items),
+        Disclosure.PUBLIC,
+        {**exact, "exact_tau_0": found.fractions},
+        height=440,
+    )
+
+
+def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
+    """The smallest bias plus privacy noise over n, beside what falls to zero."""
+    columns = cost_over_rows_columns(of, parameters)
+    curves = (
+        Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Look.TOTAL, symbol="circle"),
+        Curve("its bias, twice", "num_rows", "bias_twice", Look.BIAS),
+        Curve("its privacy noise", "num_rows", "privacy_noise", Look.PRIVACY),
+        Curve("Finite-sample term, no cap", "num_rows", "finite_sample_without_a_cap", Look.SAMPLING),
+    )
+    items = [one for one in curves if np.any(columns[one.y] != 0.0)]
+    if not floor_vanishes(of, parameters) and of.limit.complete:
+        items.append(Curve("Floor, n → ∞", "num_rows", "floor", Look.OWN))
+    return Plot(
+        "learning-cost",
+        "Cost of privacy",
+        cost_over_rows_sentence(of, parameters).replace("**", ""),
+        Axis("rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number=",.3~g"),
+        Axis("bound", "", COSTS, title="Smallest bias + privacy noise over all τ₀"),
+        columns,
+        tuple(items),
+        Disclosure.PUBLIC,
+        height=480,
+    )
+
+
+def _fractions(limits: tuple[float, float]) -> Axis:
+    title = "τ₀ = τ/n: cap as a share of all rows"
+    return Axis("cap τ₀", "share of all rows", limits, title=title, reach=limits)
+
+
+def _simulated(x: str, y: str) -> Points:
+    return Points("Simulated", x, y, Look.USUAL, symbol="circle-open")

@@ -1,0 +1,230 @@
+"""The answer for a learner under a cap in words. Pure: what was found in, sentences and numbers out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dpcore.answer import Number
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters, optimal_cap
+from dpcore.learning.answer.found import LearningFound
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import ErrorParts, LearningCap
+
+ROWS = "rows per user"
+
+
+def headline(found: LearningFound) -> str:
+    """What to do."""
+    return f"Keep at most {wording.counted(found.choice.max_contributions, 'row')} of each user."
+
+
+def numbers(found: LearningFound) -> tuple[Number, ...]:
+    """The best cap, the bound on the excess risk there, and what it is made of."""
+    choice = found.choice
+    cap, total, share = choice.max_contributions, choice.total, choice.fraction
+    largest = f"({_largest_part(choice)})" if total > 0.0 else ""
+
+    def part(label: str, value: float, key: str, help: str) -> Number:
+        note = f"{wording.percent(value / total)} of the bound" if total > 0.0 else ""
+        return Number(label, wording.number(value), note, help, value, key=key)
+
+    return (
+        Number("Best cap", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number("Bound on the excess risk", wording.number(total), largest, _BOUND, total, key="bound"),
+        Number("As a share of all rows, τ₀", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
+        part("Bias, twice", choice.bias, "bias_twice", _BIAS),
+        part("Finite sample", choice.finite_sample, "finite_sample", _FINITE),
+        part("Privacy noise", choice.privacy, "privacy_noise", _PRIVACY),
+    )
+
+
+def facts(found: LearningFound, own_cap: int | None) -> dict[str, str]:
+    """What stands behind the choice, a sentence each."""
+    said = {"Half or double": _half_or_double(found), "Who is capped": _who(found)}
+    if own_cap is not None:
+        said[f"Your cap, {wording.counted(own_cap, 'row')}"] = _own_cap(found, own_cap)
+    return said
+
+
+_CAP = "The upper bound on contributions per user, τ."
+_FRACTION = "The same cap as a share of all rows: τ₀ = τ/n. The paper states its results in it."
+_BOUND = (
+    "The most by which the risk of the model found exceeds that of the best model, with probability 1 − δ (theorem "
+    "1). A risk is an expected loss, between 0 and 1."
+)
+_BIAS = (
+    "Capping changes whose rows count how much; a model is then judged on the wrong mix of users. Theorem 1 carries "
+    "this bias twice: once for the model returned, once for the best one."
+)
+_FINITE = (
+    "What any learner pays for seeing a finite sample: C √(d log(n/δ) / n_τ). It grows as rows are "
+    "thrown away."
+)
+_PRIVACY = (
+    "What hiding one user costs: F(largest share, 1/ε, 3/δ). It grows with the largest share of a user."
+)
+
+
+def _parts(of: LearningCap | ErrorParts) -> dict[str, float]:
+    named = {"bias": of.bias, "finite sample": of.finite_sample, "privacy noise": of.privacy}
+    return {name: float(value) for name, value in named.items()}
+
+
+def _largest_part(choice: LearningCap) -> str:
+    parts = _parts(choice)
+    name = max(parts, key=parts.__getitem__)
+    return f"{wording.percent(parts[name] / choice.total)} {name}"
+
+
+LEAKS = (
+    "Your data are private, and a cap read off them is too: using it in a release reveals something about who has "
+    "how many rows."
+)
+
+
+def detail(found: LearningFound, dataset: Dataset) -> str:
+    """What changes how the headline is to be read; empty where nothing does."""
+    choice, settings = found.choice, found.problem
+    sentences = []
+    if choice.total >= 1.0:
+        sentences.append(
+            "**A bound above 1 promises nothing**, since losses lie in [0, 1]: it only says which cap is better."
+        )
+    if choice.users_capped == 0:
+        sentences.append(
+            "This cap cuts nobody's rows, since privacy noise costs less here than the bias of any lower cap."
+        )
+    if settings.loss_variance == 0.0 and settings.bias.needs_variance:
+        sentences.append("Users are taken to be alike (Var(H) = 0), so capping them biases nothing.")
+    if found.problem.histogram.num_users == 1:
+        sentences.append("There is only one user, so the model learns from that user alone.")
+    if dataset.is_private:
+        sentences.append(LEAKS)
+    return " ".join(sentences)
+
+
+def good_enough(found: LearningFound) -> str:
+    """From which cap to which one the bound stays near the best."""
+    low, high = found.within
+    if low == high:
+        if found.problem.histogram.max_size == 1:
+            return "nobody has more than one row, so there is nothing to choose."
+        return f"only {wording.counted(low, 'row')}; its neighbours are more than 5{wording.PERCENT} worse."
+    no_more = (
+        " or more, as nobody has more rows"
+        if high == found.problem.histogram.max_size and not found.problem.bias.needs_only_the_fraction
+        else ""
+    )
+    return (
+        f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}{no_more} stays within "
+        f"5{wording.PERCENT} of the best bound."
+    )
+
+
+def _half_or_double(found: LearningFound) -> str:
+    cap, best = found.choice.max_contributions, found.choice.total
+    parts = []
+    for name, other in (("half", cap // 2), ("double", 2 * cap)):
+        if other < 1:
+            continue
+        bound = found.bound_at(other)
+        costs = (
+            f"costs {wording.change(bound, best)}"
+            if math.isfinite(bound)
+            else "is where this bound does not apply"
+        )
+        parts.append(f"{name} ({wording.number(other)}) {costs}")
+    return ", ".join(parts) + "."
+
+
+def _who(found: LearningFound) -> str:
+    histogram, choice = found.problem.histogram, found.choice
+    before = histogram.max_size / histogram.num_rows
+    if choice.users_capped == 0:
+        return (
+            f"nobody has more rows than that; the heaviest user holds {wording.percent(before)} of all rows."
+        )
+    at = optimal_cap.statistics(histogram, choice.fraction)
+    return (
+        f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)} "
+        f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
+        f"{wording.percent(float(at.cut_share))} of all rows are left out. The heaviest user's share falls from "
+        f"{wording.percent(before)} to {wording.percent(float(at.max_share))}."
+    )
+
+
+def _own_cap(found: LearningFound, cap: int) -> str:
+    parts = found.parts_at(cap)
+    total = float(parts.total)
+    if not math.isfinite(total):
+        return "this bound on the bias says nothing there: less than a quarter of the rows is kept."
+    split = ", ".join(f"{name} {wording.number(part)}" for name, part in _parts(parts).items())
+    return (
+        f"bound {wording.number(total)} ({split}), {wording.change(total, found.choice.total)}"
+        " compared with the best cap."
+    )
+
+
+def what_is_used(parameters: LearningParameters) -> str:
+    """How the bias and the privacy noise are bounded, with the formulae."""
+    term, privacy = parameters.bias, parameters.privacy
+    factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
+    form = f"F = {wording.number(factor)} {_power(privacy.power)}"
+    if privacy.log_power:
+        form += f", that is $C \\ln^2(3/\\delta)$ {_power(2.0)} with C = {wording.number(privacy.constant)}"
+    words = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
+    if term is BiasTerm.TIGHTEST and parameters.loss_variance == 0.25:
+        words.append("At Var(H) = 1/4 the worst case is always the smaller of the two.")
+    if not term.needs_variance:
+        words.append("Var(H) is not used.")
+    words.append(f"{form}; share is the largest that one user holds of what is kept.")
+    return " ".join(words)
+
+
+def _power(power: float) -> str:
+    return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{wording.digits(power)}}}$")
+
+
+def rival_rows(
+    found: LearningFound, others: Mapping[BiasTerm, LearningCap], own_cap: int | None
+) -> list[dict[str, str]]:
+    """The table of all bounds on the bias, one entry per bound, each twice as in theorem 1."""
+    at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
+    at_own = optimal_cap.bias_terms(found.problem, found.fraction(own_cap)) if own_cap is not None else {}
+    rows = []
+    for term in BiasTerm:
+        choice = others[term]
+        row = {
+            "Way": term.group,
+            "Bound": term.title,
+            "Needs": _needs(term),
+            "Twice, at the best cap": _bound(2.0 * float(at_best[term])),
+        }
+        if at_own:
+            row["Twice, at your cap"] = _bound(2.0 * float(at_own[term]))
+        row["Best cap under it"] = wording.counted(round(choice.cap), "row")
+        row["Its bound"] = wording.number(choice.total)
+        row["Formula"] = f"${term.formula}$"
+        rows.append(row)
+    return rows
+
+
+def _needs(term: BiasTerm) -> str:
+    what = "τ₀" if term.needs_only_the_fraction else "all shares" if term.needs_shares else "$n_\\tau/n$"
+    return f"{what}, Var(H)" if term.needs_variance else what
+
+
+def _bound(value: float) -> str:
+    return wording.number(value) if math.isfinite(value) else "does not apply"
+
+
+def files(label: str) -> str:
+    """What the files of the curves and of the choice hold."""
+    return (
+        "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
+        "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
+        f"Label in both: *{label}*."
+    )
