@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.answer.plot import Axis
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 
 CURVE_POINTS = 240
@@ -21,3 +22,10 @@ def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -
 
 
 BOUND_AXIS = "Bound h: cap or threshold (rows per user)"
+ROWS = "rows per user"
+"""The unit of a bound on rows."""
+
+
+def bound_axis(limits: tuple[float, float]) -> Axis:
+    """The horizontal axis of curves over a cap or a threshold."""
+    return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")

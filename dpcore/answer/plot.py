@@ -92,6 +92,7 @@ class Curve:
         width: In pixels, where that is not its look's.
         steps: Whether it keeps the value of each point up to the next one.
         symbol: Shape of its points; empty for a line without.
+        also: (words, column) of one more number that stands where the pointer is.
         unnamed: Whether the legend leaves it out, as one of the same name stands there.
     """
 
@@ -106,6 +107,7 @@ class Curve:
     width: float | None = None
     steps: bool = False
     symbol: str = ""
+    also: tuple[str, str] | None = None
     unnamed: bool = False
 
 
@@ -123,6 +125,7 @@ class Points:
         where: (column, what it must hold) of the rows that are meant; None for all.
         legend: Entry of the legend that they share with others; empty for one of their own.
         symbol: Their shape.
+        nudge: Factor by which they are drawn beside their place, so that two at one place are both seen.
     """
 
     name: str
@@ -134,6 +137,7 @@ class Points:
     where: tuple[str, str] | None = None
     legend: str = ""
     symbol: str = ""
+    nudge: float = 1.0
 
 
 @dataclass(frozen=True)

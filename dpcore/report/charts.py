@@ -260,7 +260,7 @@ def line_across(
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": width, "dash": dash}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref=yref, y0=y, y1=y, line=line)
-    legend_line(fig, name, line, group="across")
+    legend_line(fig, name, line, group=name)
 
 
 def line_with_words(fig: go.Figure, y: float, words: str) -> None:

@@ -108,9 +108,11 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
     group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         group["legendgroup"] = of.legend
-    return charts.curve(
-        of.name, plot.column(of.x), upwards, line, hover(plot, of.name), symbol=of.symbol, **group
-    )
+    words = hover(plot, of.name)
+    if of.also is not None:
+        words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
+        group["customdata"] = plot.column(of.also[1])
+    return charts.curve(of.name, plot.column(of.x), upwards, line, words, symbol=of.symbol, **group)
 
 
 def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
@@ -131,5 +133,7 @@ def _points(plot: Plot, of: Points) -> go.Scatter:
         low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
         more["error_y"] = charts.whiskers(high - middle, middle - low)
     look = {"color": LINES[of.look]["color"], "size": POINT, **({"symbol": of.symbol} if of.symbol else {})}
-    across = np.asarray(plot.column(of.x))[meant]
-    return charts.points(of.name, across, middle, look, hover(plot, of.name), **more)
+    across, words = np.asarray(plot.column(of.x))[meant], hover(plot, of.name)
+    if of.nudge != 1.0:
+        words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across
+    return charts.points(of.name, across * of.nudge, middle, look, words, **more)

@@ -15,7 +15,7 @@ from dpcore.learning.participation_sample import simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
 from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared import cards, fields, figures, jobs, plots
+from pages.shared import cards, fields, jobs, plots
 
 
 def show_mass(parameters: LearningParameters) -> None:
@@ -103,9 +103,9 @@ def _show_figure_3(found: population.PopulationFound, simulated: population.Simu
             plots.ends(capped.y, "learning_figure_3_users"),
         )
     with left:
-        figures.show_picture(plots.picture(cost.within(across, error)))
+        plots.draw(cost.within(across, error))
     with right:
-        figures.show_picture(plots.picture(capped.within(across, users)))
+        plots.draw(capped.within(across, users))
 
 
 def show_cost_over_rows(parameters: LearningParameters) -> None:

@@ -26,7 +26,7 @@ def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
         "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
     )
     terms = answer.plots["learning-terms"]()
-    figures.show_picture(plots.picture(terms.within(main.x.limits, main.y.limits)))
+    plots.draw(terms.within(main.x.limits, main.y.limits))
     st.caption(
         "A line ends where nobody is capped: its bound is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."

@@ -13,7 +13,7 @@ from dpcore.mean import simulation
 from dpcore.mean.answer import simulated
 from dpcore.mean.answer.simulated import Plan, Results, approximate, interval, plan
 from pages.mean.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, plots, tables
+from pages.shared import cards, fields, jobs, plots, tables
 
 DEFAULT_RUNS = 4000
 MAX_RUNS = 200_000
@@ -93,7 +93,7 @@ def _inputs(answer: Answer) -> Plan | None:
 
 
 def _results(answer: Answer, of: Plan, results: Results, main: Plot) -> None:
-    figures.show_picture(plots.picture(simulated.plot(answer.found, of, results, main)))
+    plots.draw(simulated.plot(answer.found, of, results, main))
     best = results[: len(of.best)]
     tables.show(
         {

@@ -15,6 +15,11 @@ def picture(plot: Plot) -> figures.Picture:
     return figures.Picture(plot.key, plot.title, draw, plot.alt, plot.columns, plot.disclosure)
 
 
+def draw(plot: Plot) -> None:
+    """Draw a plot with a button for its data."""
+    figures.show_picture(picture(plot))
+
+
 def show(plot: Plot, y_only: bool = False) -> Plot:
     """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
 
@@ -26,7 +31,7 @@ def show(plot: Plot, y_only: bool = False) -> Plot:
     movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
-        figures.show_picture(picture(plot))
+        draw(plot)
         return plot
     name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):

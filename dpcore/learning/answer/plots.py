@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
+from dpcore.answer.axes import ROWS
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
 from dpcore.learning.answer.found import LearningFound, axis_limits
-from dpcore.learning.answer.words import ROWS
 from dpcore.learning.bias_bounds import BiasTerm
 
 NOTHING = Level("1: above, it promises nothing", 1.0)

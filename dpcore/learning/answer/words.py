@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping
 
 from dpcore.answer import Number
+from dpcore.answer.axes import ROWS
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
 from dpcore.learning.answer.found import LearningFound
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import ErrorParts, LearningCap
-
-ROWS = "rows per user"
 
 
 def headline(found: LearningFound) -> str:

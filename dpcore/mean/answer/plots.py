@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
-from dpcore.answer.axes import BOUND_AXIS, curve_bounds
+from dpcore.answer.axes import ROWS, bound_axis, curve_bounds
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.found import MeanFound, axis_limits, offered_errors, weight_limits
-from dpcore.mean.answer.words import ROWS, UNIT
+from dpcore.mean.answer.words import UNIT
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
@@ -58,7 +58,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         f"The standard error of a cap is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
         f"{wording.number(smooth.standard_error)}. Below, sampling error rises; above, privacy noise.",
-        _bound_axis(across),
+        bound_axis(across),
         Axis(
             "delta-method error" if found.private_counts else "standard error",
             UNIT,
@@ -116,7 +116,7 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
         "mean-shift",
         "What independence hides",
         "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
-        _bound_axis(_bounds(histogram)),
+        bound_axis(_bounds(histogram)),
         Axis("shift of the mean", UNIT, (-half_height, half_height), Scale.LINEAR),
         _labelled(columns, found),
         (
@@ -131,10 +131,6 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
 def on_same_bounds(plot: Plot, main: Plot) -> Plot:
     """A plot over the bound on the horizontal axis that the main figure has just now."""
     return replace(plot, x=replace(plot.x, limits=main.x.limits))
-
-
-def _bound_axis(limits: tuple[float, float]) -> Axis:
-    return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")
 
 
 def _bounds(histogram: ContributionHistogram) -> tuple[float, float]:

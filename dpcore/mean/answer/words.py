@@ -6,6 +6,7 @@ import math
 
 from dpcore import mean
 from dpcore.answer import Number
+from dpcore.answer.axes import ROWS
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
 from dpcore.dataset import Dataset
@@ -84,7 +85,7 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
     return said
 
 
-ROWS, UNIT = "rows per user", "unit of the values"
+UNIT = "unit of the values"
 _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
     "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "

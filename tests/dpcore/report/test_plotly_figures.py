@@ -1,0 +1,76 @@
+"""The picture of a plot: what no axis has a place for is a gap, and what is drawn beside its place says its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.common.privacy import Disclosure
+from dpcore.report import plotly_figures
+
+COLUMNS = {
+    "x": [1.0, 2.0, 4.0],
+    "y": [0.0, 3.0, np.inf],
+    "t": [7.0, 8.0, 9.0],
+    "low": [6.0, 6.5, 8.0],
+    "high": [9.0, 8.5, 12.0],
+}
+
+
+def plot(*items: Item, scale: Scale = Scale.LOG) -> Plot:
+    across, upwards = Axis("bound", "rows", (1.0, 10.0)), Axis("error", "", (0.5, 9.0), scale)
+    return Plot("p", "Title", "alt", across, upwards, COLUMNS, items, Disclosure.PUBLIC)
+
+
+@pytest.mark.parametrize("item", [Curve("c", "x", "y", Look.CAP), Points("c", "x", "y", Look.CAP)])
+def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item: Item) -> None:
+    (drawn,) = plotly_figures.figure(plot(item)).data
+    np.testing.assert_array_equal(drawn.y, [np.nan, 3.0, np.nan])
+    (drawn,) = plotly_figures.figure(plot(item, scale=Scale.LINEAR)).data
+    np.testing.assert_array_equal(drawn.y, COLUMNS["y"])
+
+
+def test_points_beside_their_place_say_their_place() -> None:
+    points = Points("p", "x", "t", Look.SMOOTH, "low", "high", symbol="circle-open", nudge=1.1)
+    (drawn,) = plotly_figures.figure(plot(points)).data
+    assert drawn.x == pytest.approx([1.1, 2.2, 4.4])
+    assert list(drawn.customdata) == COLUMNS["x"]
+    assert drawn.hovertemplate.startswith("p<br>bound (rows): %{customdata:")
+    assert drawn.marker.symbol == "circle-open"
+    assert list(drawn.error_y.array) == [2.0, 0.5, 3.0]
+    assert list(drawn.error_y.arrayminus) == [1.0, 1.5, 1.0]
+
+
+def test_a_curve_has_steps_and_one_more_number() -> None:
+    curve = Curve(
+        "c", "x", "t", Look.BIAS, dash="dot", width=3.0, steps=True, symbol="square", also=("t", "t")
+    )
+    (drawn,) = plotly_figures.figure(plot(curve)).data
+    assert (drawn.line.shape, drawn.line.dash, drawn.line.width) == ("hv", "dot", 3.0)
+    assert (drawn.mode, drawn.marker.symbol) == ("lines+markers", "square")
+    assert list(drawn.customdata) == COLUMNS["t"]
+    assert (
+        drawn.hovertemplate
+        == "c<br>bound (rows): %{x:.3g}<br>error: %{y:.3g}<br>t: %{customdata:.3g}<extra></extra>"
+    )
+
+
+def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
+    whole = plot(
+        Level("one", 1.0), Level("two", 2.0, dash="longdash"), Level("cap", 4.0, upright=True, look=Look.CAP)
+    )
+    figure = plotly_figures.figure(whole.within(y=(0.1, 90.0)))
+    # A shape's place is in the axis's own numbers, not in their logarithms, and over the paper's whole width.
+    assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
+        (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
+    ]  # fmt: skip
+    one, two, upright = figure.data
+    assert one.legendgroup != two.legendgroup
+    assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
+
+
+def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
+    whole = plot(Mark("in", 2.0, 1.0, Look.CAP), Mark("above", 2.0, 10.0, Look.OWN))
+    assert whole.outside == ("above",)
+    assert whole.within(y=(0.5, 20.0)).outside == ()
