@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dpcore import gap_examples, mean
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from pages.gap_examples import answer as gap_view
+from dpcore.gap_examples.answer import GapFound, answered, examples, find
+from dpcore.gap_examples.answer.answer import Ends
 from pages.shared.cache import cached, cached_for_all
 
 
 @cached(max_entries=16)
-def gap_answer(digest: str, parameters: mean.MeanParameters, _dataset: Dataset) -> gap_view.GapView:
-    """The answer on the person's data of the page on the largest gap."""
-    return gap_view.compute(_dataset.histogram, parameters)
+def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapFound:
+    return find(_data, asked)
+
+
+def gap_answer(data: Dataset, parameters: gap_examples.GapParameters, ends: Ends | None) -> Answer:
+    """The answer on the person's data; what is entered in the steps on instances is no part of what is kept."""
+    return answered(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
 @cached(max_entries=16)
@@ -19,16 +25,16 @@ def gap_comparison(
     parameters: gap_examples.GapParameters, kind: gap_examples.InstanceKind
 ) -> gap_examples.Comparison:
     """Both optima of an instance that does not depend on data."""
-    return gap_view.compare_instance(parameters, kind)
+    return examples.compare_instance(parameters, kind)
 
 
 @cached_for_all(max_entries=4)
-def gap_growth(example: int) -> gap_view.Growth:
+def gap_growth(example: int) -> examples.Growth:
     """How the gap of a regression example grows; it depends on no data."""
-    return gap_view.growth(example)
+    return examples.growth(example)
 
 
 @cached_for_all(max_entries=32)
-def gap_regression(example: int, g: int) -> gap_view.RegressionStep:
+def gap_regression(example: int, g: int) -> examples.RegressionStep:
     """A regression example at one g; it depends on no data."""
-    return gap_view.regression_step(example, g)
+    return examples.regression_step(example, g)

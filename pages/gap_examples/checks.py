@@ -8,13 +8,14 @@ from dpcore import gap_examples
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
+from dpcore.gap_examples.answer import check_plots, examples, words
+from dpcore.gap_examples.answer import plots as gap_plots
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
-from pages.gap_examples import answer, cached, card, check_figures, proof
-from pages.gap_examples import figures as gap_charts
+from pages.gap_examples import cached, proof
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, number_grid, ranges, session, tables
+from pages.shared import cards, fields, jobs, number_grid, plots, session, tables
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -36,7 +37,7 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
         stands = "The ratio of the two groups that the grey line stands for: at least the table's own."
         number_grid.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
     with right:
-        figures.show_picture(gap_charts.line_picture(comparison))
+        plots.draw(gap_plots.line(comparison))
     st.markdown(
         f"Best cap {wording.counted(comparison.cap.max_contributions, 'row')}, best threshold of the weights "
         f"{wording.number(comparison.smooth.threshold, 4)}. A cap as good as the best would have to keep "
@@ -46,7 +47,7 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
         "no better cap. So **two groups are enough**, and the largest ratio of two groups is the star of "
         "*Any noise*."
     )
-    st.caption(f"{card.proved(comparison)} What you type here goes into the page's link.")
+    st.caption(f"{words.proved(comparison)} What you type here goes into the page's link.")
     proof.instance_files(comparison, "gap_own")
 
 
@@ -83,12 +84,12 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         st.caption(
             f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
             f"{result.comparison.cap.max_contributions:,}, best threshold "
-            f"{result.comparison.smooth.threshold:.5g}. {card.proved(result.comparison)} "
+            f"{result.comparison.smooth.threshold:.5g}. {words.proved(result.comparison)} "
             f"{question.num_groups} groups were on offer; groups of equal sizes are shown as one."
         )
         proof.instance_files(result.comparison, "gap_found")
     with right:
-        figures.show_picture(gap_charts.search_picture(result))
+        plots.draw(gap_plots.search(result))
 
 
 def _say_changed(changed: bool) -> None:
@@ -107,9 +108,9 @@ def show_regression(parameters: gap_examples.GapParameters) -> None:
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)
     with left:
-        figures.show_picture(check_figures.growth_picture(growth, step))
+        plots.draw(check_plots.growth(growth, step))
     with right:
-        figures.show_picture(check_figures.threshold_picture(step))
+        plots.draw(check_plots.thresholds(step))
     st.markdown(_regression_sentences(step))
     st.page_link(
         session.page_file("Regression"),
@@ -118,7 +119,7 @@ def show_regression(parameters: gap_examples.GapParameters) -> None:
     )
 
 
-def _regression_sentences(step: answer.RegressionStep) -> str:
+def _regression_sentences(step: examples.RegressionStep) -> str:
     example, g = step.example, step.example.g
     instance, c = example.instance, example.feasible.variance
     better = "better" if step.ratio > 1.0 else "worse, since it is feasible but not the best,"
@@ -155,7 +156,7 @@ def _regression_sentences(step: answer.RegressionStep) -> str:
     return "\n\n".join(words)
 
 
-def _optimum_sentence(step: answer.RegressionStep) -> str:
+def _optimum_sentence(step: examples.RegressionStep) -> str:
     optimum = step.example.optimum
     formula = " = 1/(g² + 1)²" if step.example.number == 1 else ""
     said = (
@@ -183,7 +184,7 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
     problem = parameters.simulated_problem(data.histogram)
     question = (kind, problem, parameters.runs, parameters.seed)
     if start:
-        bounds = answer.simulated_bounds(problem)
+        bounds = examples.simulated_bounds(problem)
         runs, seed = parameters.runs, parameters.seed
         jobs.start(
             QUESTION.key("simulation_job"),
@@ -206,14 +207,13 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
 def _show_results(
     problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], disclosure: Provenance
 ) -> None:
-    hit, intervals = check_figures.hits(results)
+    hit, intervals = check_plots.hits(results)
+    overlay, quotient = check_plots.simulated(problem, results, disclosure)
     left, right = st.columns(2)
-    with left, ranges.under_figure("gap_overlay_range", "Axis range", "") as (chart, below):
-        y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
-    overlay, quotient = check_figures.simulation_pictures(problem, results, y, disclosure)
-    figures.show_picture(overlay, below, chart)
+    with left:
+        plots.show(overlay, y_only=True)
     with right:
-        figures.show_picture(quotient)
+        plots.draw(quotient)
     runs = min(r.runs for r in results)
     stopped = "Stopped early. " if any(r.cancelled for r in results) else ""
     st.markdown(

@@ -2,13 +2,10 @@
 
 import streamlit as st
 
-from dpcore.mean.answer.found import axis_limits
-from pages.gap_examples import cached, card, checks, figures, inputs, proof
-from pages.gap_examples.answer import GapView
+from pages.gap_examples import cached, checks, inputs, proof
 from pages.gap_examples.question import QUESTION
 from pages.mean.question import QUESTION as MEAN
-from pages.shared import answer_tabs, keys, layout, ranges, session
-from pages.shared.figures import show_picture
+from pages.shared import answer_tabs, keys, layout, plots, session
 
 data = session.dataset()
 
@@ -18,10 +15,9 @@ def body(places: layout.Places) -> None:
     parameters = inputs.read(places)
     if parameters is None:
         return
-    asked = parameters.mean_parameters()
-    view = cached.gap_answer(data.digest, asked, data)
+    answer = cached.gap_answer(data, parameters, ends())
     with places.figure:  # First: its message goes ahead of all others.
-        show_data(view)
+        plots.show(answer.plots["gap-data"]())
     of = {
         "Paper's example": lambda: proof.show_theorem_2(parameters),
         "Two groups": lambda: proof.show_two_groups(parameters),
@@ -34,11 +30,11 @@ def body(places: layout.Places) -> None:
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(view, data, asked, ends()),
+        answer,
         of,
-        lambda: proof.show_files(view, data, parameters),
+        lambda: proof.show_files(answer),
         key="gap_card",
-        behind=lambda answer: proof.show_behind(view, data, answer),
+        behind=proof.show_behind,
     )
     # As the table was last edited, which is known only once its editor is drawn.
     st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)
@@ -48,15 +44,6 @@ def ends() -> tuple[float, float] | None:
     """L and U as they stand on *Mean*; None where nobody has entered them."""
     lower, upper = (st.session_state.get(MEAN.key(name)) for name in ("lower", "upper"))
     return None if lower is None or upper is None else (lower, upper)
-
-
-def show_data(view: GapView) -> None:
-    """The main figure."""
-    with ranges.under_figure("gap_ranges") as (chart, below):
-        bounds, _ = axis_limits(data.histogram, 1.0)
-        x = ranges.range_control("Bound, rows per user", f"gap_x_{session.data_version()}", *bounds)
-        y = ranges.range_control("Variance (1 = best weights)", "gap_y", *figures.RATIO_RANGE)
-    show_picture(figures.data_picture(view, (x, y), data.provenance), below, chart)
 
 
 layout.show(QUESTION, body)

@@ -10,15 +10,14 @@ from dpcore import gap_examples
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
+from dpcore.gap_examples.answer import plots as gap_plots
+from dpcore.gap_examples.answer import words
 from dpcore.gap_examples.parameters import NUM_USERS
-from pages.gap_examples import cached, card, methods, report
-from pages.gap_examples import figures as gap_charts
+from pages.gap_examples import cached
 from pages.gap_examples import inputs as gap_inputs
-from pages.gap_examples.answer import GapView
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, take_away
+from pages.shared import cards, fields, file_button, plots, report_content, take_away
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -43,29 +42,31 @@ def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Pr
         )
 
 
-def show_behind(view: GapView, data: Dataset, answer: Answer) -> None:
+def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, and the paper's proof at work on these data."""
     cards.behind(answer)
+    if answer.code is None:
+        st.markdown("**Code for your library:** it needs the range of a value, which you enter on *Mean*.")
     st.markdown("**The proof of theorem 3, on these data**")
-    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(card.proof_sentences(view), 1)))
-    if data.is_private:
-        cards.label(data.provenance)
+    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(words.proof_sentences(answer.found), 1)))
+    if answer.disclosure is Disclosure.PRIVATE:
+        cards.label(answer.disclosure)
 
 
-def show_files(view: GapView, data: Dataset, parameters: gap_examples.GapParameters) -> None:
+def show_files(answer: Answer) -> None:
     """The whole answer, and the data as an instance."""
-    source = take_away.source()
+    source, asked = take_away.source(), QUESTION.asked("variance_source", "value_variance")
     take_away.draw(
         "gap",
-        data.provenance,
-        lambda: report.gap_report(view, data, parameters, source),
-        methods.methods(view, data, parameters),
+        answer.disclosure,
+        lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
+        answer.methods,
     )
     st.markdown(
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
-        f"what proves them. Label in both: *{data.provenance.label}*."
+        f"what proves them. Label in both: *{answer.disclosure.label}*."
     )
-    instance_files(view.comparison, "gap_data", data.provenance)
+    instance_files(answer.found.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
@@ -77,7 +78,7 @@ def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
     fields.draw(QUESTION, "g")
     g = parameters.g
     exact = gap_examples.theorem_2(g)
-    figures.show_picture(gap_charts.theorem_2_picture(g))
+    plots.draw(gap_plots.theorem_2(g))
     v, v_cap = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
     ratio = v_cap / v
     st.markdown(
@@ -95,7 +96,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 """
     )
     comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.THEOREM_2)
-    st.caption(card.proved(comparison))
+    st.caption(words.proved(comparison))
     instance_files(comparison, "gap_theorem_2")
 
 
@@ -107,7 +108,7 @@ def show_two_groups(parameters: gap_examples.GapParameters) -> None:
     )
     gap_inputs.two_groups()
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
-    figures.show_picture(gap_charts.two_groups_picture(light, heavy_size, light_size))
+    plots.draw(gap_plots.two_groups(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT
     st.markdown(
         rf"""
@@ -128,7 +129,7 @@ $$
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
         f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
-        f"{card.proved(comparison)}"
+        f"{words.proved(comparison)}"
     )
     instance_files(comparison, "gap_two_groups")
 
@@ -167,8 +168,8 @@ def show_any_noise(parameters: gap_examples.GapParameters) -> None:
     )
     fields.draw(QUESTION, "noise_per_user")
     t = parameters.noise_per_user
-    figures.show_picture(gap_charts.any_noise_picture(t))
-    p = gap_charts.worst_share(t)
+    plots.draw(gap_plots.any_noise(t))
+    p = gap_plots.worst_share(t)
     limit = gap_examples.whole_cap_limit(p, t)
     cap = "no cap" if float(limit.cap) == float("inf") else f"cap {float(limit.cap):.0f}"
     st.markdown(
@@ -183,6 +184,6 @@ def show_any_noise(parameters: gap_examples.GapParameters) -> None:
     st.caption(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
         f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {card.proved(comparison)}"
+        f"ρ = {comparison.noise_ratio:.4f}. {words.proved(comparison)}"
     )
     instance_files(comparison, "gap_largest")

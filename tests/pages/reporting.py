@@ -154,6 +154,13 @@ CASES = {
         "private_card",
     ),
     "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
+    "gap, variance entered": Case(
+        "How much can weights gain?",
+        "gap",
+        ("gap_examples.tabs", "Downloads"),
+        {**SHOP, "variance_source": "entered", "value_variance": "0"},
+        "gap_card",
+    ),
 }  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
+from dpcore.gap_examples import answer as gap_answer
+from dpcore.gap_examples.answer import examples
 from dpcore.gap_examples.parameters import REGRESSION_G
-from pages.gap_examples import answer, card
 from pages.gap_examples.question import QUESTION
 from pages.shared import keys, ranges, session
 from tests.pages.driving import (
@@ -103,10 +104,11 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
 
 
 def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
-    """The card on these data, with no page."""
-    asked = mean.MeanParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
-    view = answer.compute(histogram, asked)
-    return card.card(view, dataclasses.replace(SAMPLE, histogram=histogram), asked)
+    """The answer on these data, with no page."""
+    asked = gap_examples.GapParameters(
+        1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance
+    )
+    return gap_answer.answered(dataclasses.replace(SAMPLE, histogram=histogram), asked)
 
 
 def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
@@ -122,8 +124,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 
 
 def test_the_range_of_good_caps_is_what_it_says():
-    histogram = SAMPLE.histogram
-    view = answer.compute(histogram, mean.MeanParameters(1.0))
+    view = answered(SAMPLE.histogram).found
     problem, (low, high) = view.comparison.problem, view.within
     allowed = 1.05**2 * view.comparison.cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
@@ -243,7 +244,7 @@ def choose_example(at: AppTest, example: int) -> None:
 @pytest.mark.parametrize("example", [1, 3])
 @pytest.mark.parametrize("g", [3, 10, 20])
 def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
-    made = answer.regression_step(example, g)
+    made = examples.regression_step(example, g)
     assert made.certificate is not None
     assert made.certificate.proves(1e-7)
     assert made.certificate.value == pytest.approx(made.example.optimum, rel=1e-7)

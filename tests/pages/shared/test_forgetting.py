@@ -238,12 +238,11 @@ def test_caches_are_made_in_one_room() -> None:
                 named = {node.attr} if node.value.id in ("st", "streamlit", "functools") else set()
             if named & makers:
                 found.add(str(path.relative_to(ROOT)))
-    # The shell settles memory once per process; the figure is that of a curve that depends on no data; the report's
-    # template and the formulae are text of ours; fields keep the types that a class declares.
+    # The shell settles memory once per process; the report's template and the formulae are text of ours; fields keep
+    # the types that a class declares.
     assert found == {
         "pages/shared/report_html.py",
         "pages/shared/cache.py",
         "pages/shared/question.py",
         "pages/shared/shell/__init__.py",
-        "pages/gap_examples/figures.py",
     }

@@ -22,6 +22,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset, Pairs, Values
 from dpcore.gap_examples import GapParameters
+from dpcore.gap_examples import answer as gap_answer
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
@@ -35,8 +36,6 @@ from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total.parameters import Summed, TotalParameters, user_totals
 from pages.data_owners import answer as owners_answer
 from pages.data_owners import methods as owners_methods
-from pages.gap_examples import answer as gap_answer
-from pages.gap_examples import methods as gap_methods
 from pages.per_group import answer as groups_answer
 from pages.per_group import methods as groups_methods
 from pages.private_choice import answer as private_answer
@@ -98,15 +97,15 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
 
 
 def of_learning(data: Dataset) -> Methods:
-    asked = LearningParameters(1.0)
-    found = learning_answer.answered(data, asked).methods
+    found = learning_answer.answered(data, LearningParameters(1.0)).methods
     assert found is not None
     return found
 
 
 def of_gap(data: Dataset) -> Methods:
-    asked = GapParameters(1.0)
-    return gap_methods.methods(gap_answer.compute(data.histogram, asked.mean_parameters()), data, asked)
+    found = gap_answer.answered(data, GapParameters(1.0)).methods
+    assert found is not None
+    return found
 
 
 def of_owners(data: Dataset) -> Methods:

@@ -115,7 +115,7 @@ def test_public_data_have_one_report():
 
 WHOLE = (
     "mean", "mean of values", "mean, private counts", "generated",
-    "learning", "learning, own cap", "learning, no bound at the own cap",
+    "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
 )  # fmt: skip
 """Whose answer is one object."""
 

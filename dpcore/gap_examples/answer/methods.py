@@ -1,4 +1,4 @@
-"""What the page How much can weights gain? has to say in a methods section."""
+"""What the comparison of caps and weights has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from pages.gap_examples.answer import GapView
-from pages.gap_examples.card import WORTH_HAVING
+from dpcore.gap_examples.answer.found import GapFound
+from dpcore.gap_examples.answer.words import WORTH_HAVING
 
 
-def methods(view: GapView, data: Dataset, parameters: gap_examples.GapParameters) -> Methods:
+def methods(found: GapFound, data: Dataset, parameters: gap_examples.GapParameters) -> Methods:
     """The cap or the weights that the page recommends, and the ratio of their variances."""
-    both, most = view.comparison, gap_examples.supremum().ratio
+    both, most = found.comparison, gap_examples.supremum().ratio
     kind = noise("Laplace")
     if both.ratio < WORTH_HAVING:
         rows = wording.counted(both.cap.max_contributions, "row")

@@ -1,18 +1,14 @@
-"""The answers of the page on the largest gap, computed once for a question."""
+"""What the steps on instances show that depend on no data: both optima, the regression examples, where to simulate."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore import gap_examples, mean
-from dpcore.answer.against import Against
-from dpcore.answer.axes import curve_bounds
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.dataset import Dataset
+from dpcore.contributions import FloatArray, IntArray
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
 
@@ -20,71 +16,6 @@ MAX_ENUMERATED_G = 10
 SIMULATED_POINTS = 7
 MAX_SOLVED_ROWS = 11_000
 """Regression examples of so many rows are solved while the person waits: under a second."""
-
-
-@dataclass(frozen=True)
-class GapView:
-    """The person's data.
-
-    Attributes:
-        comparison: The best cap beside the best weights.
-        within: Smallest and largest cap within 5 % of the best cap's standard error.
-        proof: The paper's proof carried out.
-        domination: The two groups that are at least as bad; None without sampling error.
-        bounds: Bounds of the curves, ascending, shape (points,).
-        capped: Variance with a cap over that of the best weights, over ``bounds``.
-        smoothed: Variance with weights over that of the best weights, over ``bounds``.
-    """
-
-    comparison: gap_examples.Comparison
-    within: tuple[int, int]
-    proof: gap_examples.FourfoldProof
-    domination: gap_examples.Domination | None
-    bounds: FloatArray
-    capped: FloatArray
-    smoothed: FloatArray
-
-
-def compute(histogram: ContributionHistogram, parameters: mean.MeanParameters) -> GapView:
-    """Solve, prove and evaluate."""
-    problem = parameters.problem(histogram)
-    both = gap_examples.compare(problem)
-    proof = gap_examples.fourfold_proof(problem)
-    marked = [both.cap.max_contributions, both.smooth.threshold, proof.max_contributions]
-    bounds = np.unique(np.concatenate((curve_bounds(histogram), marked)))
-    return GapView(
-        comparison=both,
-        within=mean.caps_within(problem),
-        proof=proof,
-        domination=gap_examples.dominate(both) if problem.value_variance > 0.0 else None,
-        bounds=bounds,
-        capped=mean.capped_variance(problem, bounds) / both.smooth.variance,
-        smoothed=mean.smooth_variance(problem, bounds) / both.smooth.variance,
-    )
-
-
-def against_epsilon(data: Dataset, parameters: gap_examples.GapParameters) -> Against:
-    """The best cap, and its error over that of the best weights, at any epsilon."""
-    problem = parameters.mean_parameters().problem(data.histogram)
-
-    def best(epsilon: float) -> tuple[float, float]:
-        both = gap_examples.compare(replace(problem, epsilon=epsilon))
-        return float(both.cap.max_contributions), math.sqrt(both.ratio)
-
-    def error(epsilon: float, caps: FloatArray) -> FloatArray:
-        at = replace(problem, epsilon=epsilon)
-        return np.asarray(np.sqrt(mean.capped_variance(at, caps) / mean.best_smooth(at).variance))
-
-    histogram = data.histogram
-    return Against(
-        "Best cap (rows per user)",
-        "Error (1 = best weights)",
-        best,
-        error,
-        histogram.sizes,
-        histogram.users,
-        alone="This page chooses no bound; *Mean* has the cap and the threshold that serve two data sets best.",
-    )
 
 
 def compare_instance(

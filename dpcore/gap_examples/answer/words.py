@@ -1,16 +1,16 @@
-"""The answer on the person's data in words, and the proof of theorem 3 on them."""
+"""The answer on data in words, and the proof of theorem 3 on them. Pure: what was found in, sentences out."""
 
 from __future__ import annotations
 
 import math
 
-from dpcore import gap_examples, mean
-from dpcore.answer import Answer, Number
+from dpcore import gap_examples
+from dpcore.answer import Number
+from dpcore.answer.axes import ROWS
 from dpcore.common import wording
 from dpcore.dataset import Dataset
+from dpcore.gap_examples.answer.found import GapFound
 from dpcore.mean.answer.words import LEAKS
-from pages.gap_examples import code
-from pages.gap_examples.answer import GapView
 
 WORTH_HAVING = 1.05
 """Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
@@ -31,70 +31,58 @@ def proved(comparison: gap_examples.Comparison) -> str:
     )
 
 
-def card(
-    view: GapView,
-    dataset: Dataset,
-    parameters: mean.MeanParameters,
-    ends: tuple[float, float] | None = None,
-) -> Answer:
-    """The answer in words; ``ends`` are L and U as entered on *Mean*, which a program needs."""
-    both, best = view.comparison, gap_examples.supremum().ratio
-    h = both.cap.max_contributions
+def headline(both: gap_examples.Comparison) -> str:
+    """What to do."""
     if both.ratio < WORTH_HAVING:
-        rows = wording.counted(h, "row")
-        headline = f"Cap at {rows} per user; smooth weights gain only {gain(both.ratio)} in variance."
-    else:
-        headline = f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best cap."
-    detail = [f"No data could gain more than {gain(best)}."]
-    if dataset.is_private:
-        detail.append(LEAKS)
-    facts = {
-        "Here": _here(view),
-        "Any data": (
-            f"with any number of users, any sizes and any ε, the best cap has less than {best:.5f} times the variance "
-            "of the best weights. The paper's theorem 3 says at most 4 times. See *Two groups* and *Any noise*."
+        rows = wording.counted(both.cap.max_contributions, "row")
+        return f"Cap at {rows} per user; smooth weights gain only {gain(both.ratio)} in variance."
+    return f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best cap."
+
+
+def detail(dataset: Dataset) -> str:
+    """What changes how the headline is to be read."""
+    most = f"No data could gain more than {gain(gap_examples.supremum().ratio)}."
+    return f"{most} {LEAKS}" if dataset.is_private else most
+
+
+def numbers(both: gap_examples.Comparison) -> tuple[Number, ...]:
+    """The ratio of the variances and of the errors, and what it depends on."""
+    cap, rho, error = both.cap.max_contributions, both.noise_ratio, math.sqrt(both.ratio)
+    most = f"(at most {math.sqrt(gap_examples.supremum().ratio):.4f})"
+    return (
+        Number("Variance, cap : weights", f"{both.ratio:.4f}", "", _RATIO, both.ratio, key="ratio"),
+        Number("Error, cap : weights", f"{error:.4f}", most, _ERRORS, error, key="error_ratio"),
+        Number("Best cap", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number(
+            "Noise ratio ρ",
+            wording.number(rho),
+            wording.agreeing(rho, "row", "rows"),
+            _NOISE_RATIO,
+            rho,
+            "rows",
+            "noise_ratio",
         ),
-    }
-    written = code.of_gap(view, dataset, parameters, ends)
-    if written is None:
-        facts["Code for your library"] = "it needs the range of a value, which you enter on *Mean*."
-    if view.domination is not None:
-        facts["Why not more"] = _why_not_more(view.domination)
-    return Answer(
-        headline=headline,
-        detail=" ".join(detail),
-        good_enough=_good_enough(view),
-        numbers=(
-            Number("Variance, cap : weights", f"{both.ratio:.4f}", help=_RATIO, copied=repr(both.ratio)),
-            Number(
-                "Error, cap : weights",
-                f"{math.sqrt(both.ratio):.4f}",
-                f"(at most {math.sqrt(best):.4f})",
-                "Of the standard errors, the square root: how much longer the error bars of the best cap are.",
-            ),
-            Number(
-                "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
-            ),
-            Number(
-                "Noise ratio ρ",
-                wording.number(both.noise_ratio),
-                wording.agreeing(both.noise_ratio, "row", "rows"),
-                _NOISE_RATIO,
-            ),
-        ),
-        facts=facts,
-        assumptions=mean.ASSUMPTIONS,
-        proofs=(
-            ("Cap", both.cap.certificate, both.cap.ended),
-            ("Smooth weights", both.smooth.certificate, both.smooth.ended),
-        ),
-        disclosure=dataset.provenance,
-        code=written,
     )
 
 
-def _good_enough(view: GapView) -> str:
-    low, high = view.within
+def facts(found: GapFound) -> dict[str, str]:
+    """What stands behind the ratio, a sentence each."""
+    said = {
+        "Here": _here(found),
+        "Any data": (
+            "with any number of users, any sizes and any ε, the best cap has less than "
+            f"{gap_examples.supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
+            "at most 4 times. See *Two groups* and *Any noise*."
+        ),
+    }
+    if found.domination is not None:
+        said["Why not more"] = _why_not_more(found.domination)
+    return said
+
+
+def good_enough(found: GapFound) -> str:
+    """From which cap to which one the error stays near that of the best cap."""
+    low, high = found.within
     if low == high:
         which = f"only {wording.counted(low, 'row')}"
     else:
@@ -105,14 +93,16 @@ def _good_enough(view: GapView) -> str:
 _RATIO = (
     "Variance of the mean with the best cap, divided by that with the best smooth weights; 1 means no gain."
 )
+_ERRORS = "Of the standard errors, the square root: how much longer the error bars of the best cap are."
+_CAP = "Upper bound on contributions per user."
 _NOISE_RATIO = (
     "ρ = 2 (B/ε)²/σ²: how many rows' worth of variance the noise has for a user who holds all the weight. "
     "ε, B and σ² matter for the ratio only through ρ."
 )
 
 
-def _here(view: GapView) -> str:
-    both = view.comparison
+def _here(found: GapFound) -> str:
+    both = found.comparison
     if both.problem.histogram.sizes.size == 1:
         return "all users have equally many rows, so cap and weights are the same."
     if both.problem.value_variance == 0.0:
@@ -131,9 +121,9 @@ def _why_not_more(domination: gap_examples.Domination) -> str:
     )
 
 
-def proof_sentences(view: GapView) -> tuple[str, ...]:
+def proof_sentences(found: GapFound) -> tuple[str, ...]:
     """The proof of theorem 3 on these data, step by step."""
-    p = view.proof
+    p = found.proof
     number = wording.number
     steps = [
         f"The best weights have threshold **h\\* = {number(p.threshold, 4)}**: "
