@@ -235,7 +235,7 @@ def histogram_data(kind: Disclosure, sizes: int = 3, name: str = 'x"\n"""') -> D
 def data_of(text: str) -> Dataset:
     """What the data cell of a script builds."""
     names: dict[str, object] = {}
-    imports = text.split("# %% What it uses")[1].split("def say")[0]
+    imports = text.split("# %% What it uses")[1].split("# %% ")[0]
     exec(imports + text.split("# %% The data")[1].split("# %% ")[0], names)
     found = names["data"]
     assert isinstance(found, Dataset)
