@@ -90,6 +90,7 @@ class Curve:
         factor: What the column is multiplied with before it is drawn: -1 for the mirror image.
         dash: A dash pattern of its own; empty for that of its look.
         width: In pixels, where that is not its look's.
+        first: Whether it begins the legend, wherever it lies.
         steps: Whether it keeps the value of each point up to the next one.
         symbol: Shape of its points; empty for a line without.
         also: (words, column) of one more number that stands where the pointer is.
@@ -105,6 +106,7 @@ class Curve:
     factor: float = 1.0
     dash: str = ""
     width: float | None = None
+    first: bool = False
     steps: bool = False
     symbol: str = ""
     also: tuple[str, str] | None = None
@@ -126,6 +128,7 @@ class Points:
         legend: Entry of the legend that they share with others; empty for one of their own.
         symbol: Their shape.
         nudge: Factor by which they are drawn beside their place, so that two at one place are both seen.
+        unnamed: Whether the legend leaves them out.
     """
 
     name: str
@@ -138,6 +141,7 @@ class Points:
     legend: str = ""
     symbol: str = ""
     nudge: float = 1.0
+    unnamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,7 @@ class Mark:
         y: Where, in that of the vertical one.
         look: Whose colour it has.
         symbol: Its shape.
+        unnamed: Whether the legend leaves it out.
     """
 
     name: str
@@ -157,6 +162,7 @@ class Mark:
     y: float
     look: Look
     symbol: str = "diamond"
+    unnamed: bool = False
 
 
 @dataclass(frozen=True)

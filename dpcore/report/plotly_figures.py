@@ -54,7 +54,8 @@ def figure(plot: Plot) -> go.Figure:
                     }
             case Mark():
                 words = hover(plot, item.name)
-                charts.add_marker(fig, item.name, item.x, item.y, LINES[item.look], item.symbol, words)
+                point = charts.marker(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
+                fig.add_trace(point.update(showlegend=False) if item.unnamed else point)
             case Band():
                 charts.band(fig, item.low, item.high, item.name)
             case Level(upright=True):
@@ -108,6 +109,8 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
     group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         group["legendgroup"] = of.legend
+    if of.first:
+        group["legendrank"] = 1
     words = hover(plot, of.name)
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
@@ -128,7 +131,9 @@ def _points(plot: Plot, of: Points) -> go.Scatter:
     if of.where is not None:
         meant = np.asarray(plot.column(of.where[0])) == of.where[1]
     middle = _upwards(plot, of.y)[meant]
-    more: dict[str, Any] = {"legendgroup": of.legend, "showlegend": False} if of.legend else {}
+    more: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
+    if of.legend:
+        more["legendgroup"] = of.legend
     if of.low and of.high:
         low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
         more["error_y"] = charts.whiskers(high - middle, middle - low)

@@ -13,6 +13,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, Provenance, rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
@@ -25,7 +26,6 @@ from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared import cards, fields, figures, jobs
 from pages.shared.figures import Picture
-from pages.shared.text import plain
 
 NAMES = {
     Form.ALONE: "Alone",

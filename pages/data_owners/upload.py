@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
@@ -15,7 +16,6 @@ from dpcore.data_owners.labelled import Labelled, of_table
 from dpcore.dataset import Dataset
 from pages.data_owners.question import QUESTION
 from pages.shared.table_upload import TableUpload
-from pages.shared.text import plain
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dpcore.answer import Answer, Number
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
 from dpcore.per_group import (
@@ -32,7 +33,6 @@ from pages.shared import figures as shared_figures
 from pages.shared.cache import cached
 from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
-from pages.shared.text import plain
 
 COLUMNS, ROWS = 30, 16
 """Points of the map along both bounds."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from pages.per_group import answer, cached, figures, methods, report
 from pages.shared import figures as shared_figures
 from pages.shared import take_away
-from pages.shared.text import plain
 
 
 def what_is_used(view: answer.PerGroupView, data: Dataset) -> str:

@@ -7,6 +7,7 @@ import streamlit as st
 from dpcore.answer.value_range import KNOW
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
@@ -25,7 +26,6 @@ from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
 from pages.shared import cards, code_panel, dialogs, fields, file_button, keys, session
-from pages.shared.text import plain
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
 

@@ -6,12 +6,12 @@ import streamlit as st
 
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
 from pages.shared import fields, layout, round_numbers, value_range
-from pages.shared.text import plain
 
 BASE_FIELDS = {
     BaseKind.UNIFORM: ("low", "high"),

@@ -6,11 +6,11 @@ import math
 
 from dpcore.answer import Answer, Number
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import ASSUMPTIONS
 from pages.regression import code
 from pages.regression.answer import PROVED, RegressionView, Stage
-from pages.shared.text import plain
 
 _TOGETHER = (
     "Root of the total variance of the released coefficients: sampling error and privacy noise of all "

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
 from pages.regression.answer import ErrorOf, RegressionView
@@ -15,7 +16,6 @@ from pages.regression.card import FIT
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared import cards, fields, layout
-from pages.shared.text import plain
 
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""

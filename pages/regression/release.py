@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.regression import files
@@ -18,7 +19,6 @@ from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields, tables
 from pages.shared.releases import Releases
-from pages.shared.text import plain
 
 
 def show(view: RegressionView) -> None:

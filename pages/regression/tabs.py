@@ -7,13 +7,13 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.regression import files
 from pages.regression import figures as regression_charts
 from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields, figures, jobs, tables, take_away
-from pages.shared.text import plain
 
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
 

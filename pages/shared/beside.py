@@ -17,6 +17,7 @@ import streamlit as st
 from dpcore.answer.against import Against, Ways
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
@@ -24,7 +25,6 @@ from dpcore.report import charts
 from pages.shared import jobs, keys, pins, searched, session
 from pages.shared.cache import cached
 from pages.shared.question import Question
-from pages.shared.text import plain
 
 CURVE_POINTS = 200
 AT_ONE = 1.0

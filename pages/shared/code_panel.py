@@ -6,8 +6,8 @@ import streamlit as st
 
 from dpcore.code import Choice, Code, Library, markdown_table, write
 from dpcore.code.forms import CodeChoice
+from dpcore.common.markdown import plain
 from pages.shared import figures, keys
-from pages.shared.text import plain
 
 HEIGHT = 520
 

@@ -20,10 +20,10 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.common.text_fields import field_types
 from pages.shared import drawn, keys, present
 from pages.shared.question import Question
-from pages.shared.text import plain
 
 P = TypeVar("P")
 

@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from pages.shared import demo, fields
 from pages.shared.question import Question
 from pages.shared.table_upload import TableUpload
-from pages.shared.text import plain
 
 STATE_HEIGHT = 56
 """In pixels, of the line that says how far the work is: with a button or without, the tabs below it stay."""

@@ -16,11 +16,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.report import charts
 from pages.shared import drawn, keys
-from pages.shared.text import plain
 
 MOST = 24
 """Pins that a session holds."""

@@ -14,11 +14,11 @@ import streamlit as st
 
 from dpcore.answer.against import SharedChoice
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.report import charts
 from pages.shared import jobs, pins
 from pages.shared.question import Question
-from pages.shared.text import plain
 
 SECOND: dict[str, Any] = {"color": "#8C6D31", "dash": "solid", "width": 1.8}
 """Of the second data set's curve: thinner than a main one, which stays the one to pin."""

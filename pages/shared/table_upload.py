@@ -16,13 +16,13 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from pages.shared import bringing, demo, fields
 from pages.shared.question import From, Question
-from pages.shared.text import plain
 
 PUBLIC = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from pages.shared import fields, keys, put_aside, tour
 from pages.shared.put_aside import Tour
 from pages.shared.question import Question
-from pages.shared.text import plain
 
 WIDTHS = (7, 3)
 """Of the text, and of the buttons beside it."""

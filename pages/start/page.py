@@ -3,12 +3,12 @@
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared import cards, fields, figures, keys, layout, missing, present, put_aside, ranges, session
-from pages.shared.text import plain
 from pages.start import advice, answer, cached, card, play
 from pages.start import figures as start_figures
 from pages.start.question import QUESTION

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dpcore import total
 from dpcore.answer import Answer, Number
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Summed, UserTotals
-from pages.shared.text import plain
 from pages.total import code
 from pages.total.answer import TotalView, largest_ratio
 

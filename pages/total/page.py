@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from dpcore.common.markdown import plain
 from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared import answer_tabs, figures, keys, layout, missing, session
-from pages.shared.text import plain
 from pages.total import cached, card, inputs, signed_card, tabs
 from pages.total import figures as total_figures
 from pages.total.question import QUESTION

@@ -6,11 +6,11 @@ import numpy as np
 
 from dpcore.answer import Answer, Number
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum
-from pages.shared.text import plain
 from pages.total import code
 from pages.total.card import LEAKS
 from pages.total.signed import SignedView

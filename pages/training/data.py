@@ -9,11 +9,11 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import DataSource
 from dpcore.training.rows import scaling_of
 from pages.shared import demo, fields, own_data, round_numbers
-from pages.shared.text import plain
 from pages.training import cached
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 from pages.training.upload import UPLOAD, TrainingData

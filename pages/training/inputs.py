@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.scores import Measure, Over
 from pages.shared import fields, layout
-from pages.shared.text import plain
 from pages.training.answer import TrainingView
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 

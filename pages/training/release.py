@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.training import files
@@ -20,7 +21,6 @@ from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import Method
 from pages.shared import fields, tables
 from pages.shared.releases import Releases
-from pages.shared.text import plain
 from pages.training import cached
 from pages.training.answer import TrainingView
 from pages.training.card import bounded

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared import (
@@ -15,7 +16,6 @@ from pages.shared import (
     ranges,
     session,
 )
-from pages.shared.text import plain
 from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
 

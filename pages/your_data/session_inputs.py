@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common.errors import InputProblem, problems_of
+from dpcore.common.markdown import plain
 from pages.shared import bringing, demo, fields, session, session_file
-from pages.shared.text import plain
 from pages.your_data.question import QUESTION
 
 

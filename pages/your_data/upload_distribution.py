@@ -11,11 +11,11 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import refusal
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
 from pages.shared import fields
-from pages.shared.text import plain
 from pages.your_data.question import QUESTION
 from pages.your_data.upload_roles import PUBLIC
 

@@ -11,12 +11,12 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Dataset
 from pages.shared import bringing, demo, fields, jobs, session
-from pages.shared.text import plain
 from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
 

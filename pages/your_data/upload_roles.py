@@ -9,11 +9,11 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution
 from pages.shared import bringing, fields
-from pages.shared.text import plain
 from pages.your_data.question import QUESTION
 
 NONE = "(none)"

@@ -8,12 +8,12 @@ import gc
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from pages.shared import beside, cards, file_button, keys, links, put_aside, session, session_file, spent
 from pages.shared.question import Question
-from pages.shared.text import plain
 
 DATA_LABELS = {
     Disclosure.PUBLIC: "public data",

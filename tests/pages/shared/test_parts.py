@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -18,7 +19,6 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer import answered
 from dpcore.report import plotly_figures
 from pages.shared import catalogue, distribution_charts, ranges, round_numbers, session
-from pages.shared.text import plain
 from pages.start import answer as start_answer
 from pages.start import figures as start_chart
 from tests.pages.driving import ROOT
