@@ -98,6 +98,12 @@ class TotalErrors:
         """Bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
         return np.asarray(self.bias + self.noise)
 
+    def by(self, measure: Measure) -> FloatArray:
+        """The error by one measure."""
+        if measure is Measure.BOUND:
+            return self.bound
+        return self.rmse if measure is Measure.RMSE else self.absolute_error
+
 
 def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     """Every error curve at once.

@@ -2,94 +2,42 @@
 
 from __future__ import annotations
 
-from dpcore.common.noise_error import Measure, NoiseKind
+from typing import Any
+
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
-from dpcore.total import parameters as total_parameters
-from dpcore.total import strategies as total_strategies
-from dpcore.total.strategies import NoiseComparison, StrategyCurves
+from dpcore.total import answer as core
+from dpcore.total.answer import SignedFound, TotalFound, strategies
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
+from dpcore.total.strategies import StrategyCurves
 from pages.shared.cache import cached
-from pages.total import answer as total_view
-from pages.total import signed
-from pages.total import strategies as total_strategies_view
+from pages.shared.searched import plain_question
 
 
 @cached(max_entries=8)
-def held_totals(
-    digest: str, summed: total_parameters.Summed, _dataset: Dataset
-) -> total_parameters.UserTotals:
+def held_totals(digest: str, summed: Summed, _data: Dataset) -> UserTotals:
     """What every user adds to the sum."""
-    return total_parameters.user_totals(_dataset, summed)
-
-
-def total_answer(
-    data: Dataset, held: total_parameters.UserTotals, asked: total_parameters.TotalParameters
-) -> total_view.TotalView:
-    """The answer of Sum and count, where no total is negative."""
-    return _total_answer(
-        data.digest, _only(asked, "measure"), held, _axis_limits(data.digest, asked.summed, held)
-    )
+    return user_totals(_data, summed)
 
 
 @cached(max_entries=16)
-def _total_answer(
-    digest: str,
-    parameters: total_parameters.TotalParameters,
-    _held: total_parameters.UserTotals,
-    _limits: total_view.Limits,
-) -> total_view.TotalView:
-    return total_view.compute(_held, parameters, _limits)
+def _found(digest: str, parameters: TotalParameters, _data: Dataset) -> TotalFound | SignedFound:
+    return core.find(_data, parameters, held_totals(digest, parameters.summed, _data))
 
 
-@cached(max_entries=4)
-def _axis_limits(
-    digest: str, summed: total_parameters.Summed, _held: total_parameters.UserTotals
-) -> total_view.Limits:
-    assert _held.amounts is not None
-    return total_view.axis_limits(_held.amounts)
+def total_answer(data: Dataset, asked: TotalParameters) -> Answer:
+    """The answer; a bound of the person's own, say, moves a mark only and is no part of what is kept."""
+    found = _found(data.digest, plain_question(asked, core, asked.epsilon), data)
+    return core.answered(data, asked, found)
 
 
-def signed_answer(
-    data: Dataset, held: total_parameters.UserTotals, asked: total_parameters.TotalParameters
-) -> signed.SignedView:
-    """The answer of Sum and count, where some totals are negative."""
-    return _signed_answer(data.digest, _only(asked, "lower", "upper"), held)
+def strategy_curves(data: Dataset, asked: TotalParameters, problem: TotalProblem) -> StrategyCurves:
+    """Relative error of four strategies over epsilon; it does not depend on the one that is asked for."""
+    key = (asked.summed, asked.mechanism, asked.delta, asked.measure, asked.own_share)
+    return _strategy_curves(data.digest, key, asked.own_share, problem)
 
 
 @cached(max_entries=16)
-def _signed_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
-) -> signed.SignedView:
-    return signed.compute(_held, parameters)
-
-
-def _only(asked: total_parameters.TotalParameters, *names: str) -> total_parameters.TotalParameters:
-    """What an answer depends on; a bound of the person's own, say, moves a marker only and is no part of a key."""
-    kept = ("epsilon", "summed", "mechanism", "delta", *names)
-    return total_parameters.TotalParameters(**{name: getattr(asked, name) for name in kept})
-
-
-@cached(max_entries=16)
-def noise_comparison(
-    digest: str,
-    summed: total_parameters.Summed,
-    epsilon: float,
-    measure: Measure,
-    delta: float,
-    _problem: TotalProblem,
-) -> NoiseComparison:
-    """The best bound under either noise."""
-    return total_strategies.compare_noises(_problem, delta)
-
-
-@cached(max_entries=16)
-def strategy_curves(
-    digest: str,
-    summed: total_parameters.Summed,
-    noise: tuple[NoiseKind, float | None],
-    measure: Measure,
-    share: float,
-    _problem: TotalProblem,
-) -> StrategyCurves:
-    """Relative error of four strategies over epsilon."""
-    return total_strategies_view.curves_of_strategies(_problem, share)
+def _strategy_curves(digest: str, key: Any, share: float, _problem: TotalProblem) -> StrategyCurves:
+    return strategies.curves(_problem, share)

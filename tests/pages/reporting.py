@@ -12,14 +12,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-from pages.shared import jobs, key_number, keys
+import numpy as np
+
+from dpcore.answer import Curve, Mark
+from pages.shared import jobs, key_number, keys, report_content
 from tests.pages.driving import (
     ROOT,
+    chart,
     data,
     fine,
     metrics_of,
     new_app,
     on_file,
+    trace,
 )
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -61,7 +66,13 @@ CASES = {
          "data.seed": "4"},
         "mean_card",
     ),
-    "count": Case("Sum and count", "total", ("total.tabs", "Downloads"), ONLINE, "total_card"),
+    "count": Case(
+        "Sum and count",
+        "total",
+        ("total.tabs", "Downloads"),
+        {**ONLINE, "measure": "bound", "own_bound": "200"},
+        "total_card",
+    ),
     "sum, gaussian": Case(
         "Sum and count",
         "total",
@@ -270,6 +281,37 @@ def run(script, folder, as_a_person=False):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def assert_script_has_what_the_page_has(at, content, folder):
+    """The answer is one object: what a script computes anew is what the page shows, to the last digit."""
+    ((_, shown),) = content.cards
+    names: dict[str, object] = {}
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        exec(report_content.script_text(content, MADE, public_only=False), names)
+    made = names["answer"]
+    assert made.numbers == shown.numbers
+    assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
+    assert made.choice() == shown.choice()
+    assert made.methods == shown.methods
+    assert list(made.plots) == list(shown.plots)
+    for key, plot in made.plots.items():
+        mine, theirs = plot().columns, shown.plots[key]().columns
+        assert list(mine) == list(theirs)
+        for column, values in mine.items():
+            np.testing.assert_array_equal(values, theirs[column])
+    # And the page draws just that: every curve of its main figure is a column of the plot.
+    main = next(iter(made.plots.values()))()
+    for item in main.items:
+        if isinstance(item, Curve):
+            x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
+            np.testing.assert_array_equal(x, main.column(item.x))
+            column = np.asarray(main.column(item.y), dtype=np.float64)
+            # All main figures here have log axes, with gaps at 0 and at infinity.
+            np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
+        elif isinstance(item, Mark):
+            ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
+            assert (x, y) == (item.x, item.y)
 
 
 HOSTILE = '</script><img src="https://evil.example/x" onerror=alert(1)>$x$`*[a](javascript:1)\\'

@@ -33,7 +33,8 @@ from dpcore.private_choice.choice import PrivateChoice, choose, shown
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
 from dpcore.quantile.parameters import QuantileParameters, Weighting
-from dpcore.total.parameters import Summed, TotalParameters, user_totals
+from dpcore.total import answer as total_answer
+from dpcore.total.parameters import Summed, TotalParameters
 from pages.data_owners import answer as owners_answer
 from pages.data_owners import methods as owners_methods
 from pages.per_group import answer as groups_answer
@@ -43,8 +44,6 @@ from pages.private_choice import methods as private_methods
 from pages.quantile import answer as quantile_answer
 from pages.quantile import methods as quantile_methods
 from pages.shared import catalogue
-from pages.total import answer as total_answer
-from pages.total import methods as total_methods
 
 PAGES = Path(__file__).parents[3] / "pages"
 WITHOUT = {"start": "its card teaches a trade-off", "your_data": "it holds data and answers nothing"}
@@ -79,7 +78,9 @@ def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
 
 def of_total(data: Dataset, **more: object) -> Methods:
     asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    return total_methods.methods(total_answer.compute(user_totals(data, asked.summed), asked), data, asked)
+    found = total_answer.answered(data, asked).methods
+    assert found is not None
+    return found
 
 
 def of_groups(data: Dataset, **more: object) -> Methods:
@@ -213,8 +214,8 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
-    asked = TotalParameters(0.001)
-    found = total_methods.methods(total_answer.compute(user_totals(data, Summed.ROWS), asked), data, asked)
+    found = total_answer.answered(data, TotalParameters(0.001)).methods
+    assert found is not None
     assert found.text.startswith("At ε = 0.001 no bound")
     assert "was released with" not in found.text
     hidden = replace(found, disclosure=Disclosure.PRIVATE)

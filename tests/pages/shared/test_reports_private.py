@@ -16,6 +16,7 @@ import pytest
 from dpcore.common.certificate import Certificate
 from dpcore.common.ledger import Ledger
 from dpcore.common.mechanisms import LaplaceRelease
+from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
@@ -49,6 +50,7 @@ from tests.pages.reporting import (
     MADE,
     PRIVATE_FILE,
     Reader,
+    assert_script_has_what_the_page_has,
     card_numbers,
     private_page,
     run,
@@ -330,6 +332,12 @@ def test_totals_of_both_signs(taken, tmp_path):
     fine(at.run())
     at.session_state["total.signed_tabs"] = "Downloads"
     settled(at)
+    (tmp_path / data(at).name).write_bytes(file)
+    assert_script_has_what_the_page_has(at, taken["total_signed"](), tmp_path)
+    at.session_state["total.lower"], at.session_state["total.upper"] = -5.0, 20.0
+    at.session_state["total.measure"] = Measure.RMSE
+    settled(at)
+    assert_script_has_what_the_page_has(at, taken["total_signed"](), tmp_path)
     printed = printed_of(taken["total_signed"](), tmp_path, file, "your-file.csv")
     shown = card_numbers(at, "total_card")
     assert len(shown) == 2

@@ -18,14 +18,14 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
+from dpcore.report import plotly_figures
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
-from dpcore.total.parameters import Summed, TotalParameters, user_totals
+from dpcore.total.answer import answered
+from dpcore.total.answer import strategies as compared
+from dpcore.total.answer.found import largest_ratio
+from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared import jobs, keys, ranges, session
-from pages.total import answer, figures, signed_card
-from pages.total import card as total_words
-from pages.total import signed as signed_view
-from pages.total import strategies as total_strategies_view
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -68,11 +68,7 @@ def of_values(amounts, epsilon=EPSILON, **more):
     values = Values(np.arange(len(amounts)), amounts, "amount")
     histogram = ContributionHistogram([1], [len(amounts)])
     private = Dataset("few", "", Disclosure.PRIVATE, histogram, values=values)
-    parameters = TotalParameters(epsilon, summed=Summed.VALUES, **more)
-    held = user_totals(private, Summed.VALUES)
-    if held.amounts is None:
-        return signed_card.card(signed_view.compute(held, parameters), private, held, parameters)
-    return total_words.card(answer.compute(held, parameters), private)
+    return answered(private, TotalParameters(epsilon, summed=Summed.VALUES, **more))
 
 
 def choose(at, key, label):
@@ -280,37 +276,29 @@ def test_a_sum_of_zeros_says_so():
 )
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
 def test_figures_hold_numbers_on_any_data(histogram, epsilon):
-    amounts = Amounts.from_histogram(histogram)
-    parameters = TotalParameters(epsilon, own_bound=3.0)
-    view = answer.compute(held_rows(amounts), parameters)
-    limits = answer.bound_limits(amounts), answer.error_limits(amounts)
-    curves = total_strategies_view.curves_of_strategies(view.problem, 0.99)
-    for figure in (
-        figures.error_figure(view, limits, 3.0),
-        figures.measures_figure(view, limits),
-        figures.strategy_figure(curves, None, epsilon, figures.strategy_limits(curves)),
-    ):
+    data = Dataset("any", "", Disclosure.PUBLIC, histogram)
+    found = answered(data, TotalParameters(epsilon, own_bound=3.0))
+    assert found.headline
+    assert len(found.plots) == 3
+    for plot in found.plots.values():
+        figure = plotly_figures.figure(plot())
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
                 assert 1 <= len(drawn.x) == len(drawn.y) <= 500
-                assert np.all(np.isfinite(np.asarray(drawn.y, dtype=float)))
-                assert np.all(np.asarray(drawn.y, dtype=float) > 0)
+                heights = np.asarray(drawn.y, dtype=float)
+                assert np.any(heights > 0) or drawn.name == "Bias"  # Which is 0 where all have equally much.
+                assert np.all((heights > 0) & (heights < np.inf) | np.isnan(heights))
         for axis in (figure.layout.xaxis, figure.layout.yaxis):
             assert axis.range[0] < axis.range[1]
-    assert total_words.card(view, LINES).headline
-
-
-def held_rows(amounts):
-    return type(user_totals(LINES, Summed.ROWS))(amounts)
 
 
 def test_the_largest_ratio_of_the_bound_to_the_truth():
     # Laplace: (1 + r) / (r + e^-r) is stationary where (r + 2) e^-r = 1.
     r = optimize.brentq(lambda x: (x + 2.0) * np.exp(-x) - 1.0, 0.5, 3.0)
-    assert answer.largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
+    assert largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
     grid = np.linspace(0.01, 6.0, 6000)
     gaussian = (grid + np.sqrt(2 / np.pi)) / stats.foldnorm.mean(grid)
-    assert answer.largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
+    assert largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -361,7 +349,7 @@ def test_four_strategies_are_drawn_and_simulated():
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
     expected = total_strategies.strategy_curves(
-        problem, total_strategies_view.simulated_epsilons(ROWS), total_strategies_view.strategies(0.9)
+        problem, compared.simulated_epsilons(ROWS), compared.strategies(0.9)
     )
     found = at.session_state["total.job"].result
     off = (found.relative_error - expected.relative_error) / found.standard_error
@@ -393,8 +381,8 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
     histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
-    curves = total_strategies_view.curves_of_strategies(problem, 0.995)
-    near = [total_strategies_view.near_best(curves, row) for row in (2, 3)]
+    curves = compared.curves(problem, 0.995)
+    near = [compared.near_best(curves, row) for row in (2, 3)]
     assert all(found is not None for found in near)
     assert all(high / low < 20.0 for low, high in near)
     assert near[0][1] < near[1][0]

@@ -6,28 +6,29 @@ from dpcore.code import Released
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
+from dpcore.total.answer.found import SignedFound, TotalFound
 from dpcore.total.parameters import TotalParameters
-from pages.total.answer import TotalView
-from pages.total.signed import SignedView
 
 
-def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:
+def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
     """The best bound for a count of rows or a sum."""
-    problem, bound = view.problem, view.bound
+    problem, bound = found.problem, found.bound
     base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
-    if view.unit.column:
-        fields = {"max_total": bound, "value_column": view.unit.column} | ROWS_OF_THE_FILE
+    if found.unit.column:
+        fields = {"max_total": bound, "value_column": found.unit.column} | ROWS_OF_THE_FILE
         return forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
     return forms(problem.epsilon, base, [(cap_form(bound), Released.COUNT, {"max_rows": bound})])
 
 
-def of_signed(
-    view: SignedView, dataset: Dataset, column: str, parameters: TotalParameters
-) -> CodeChoice | None:
+def of_signed(found: SignedFound, dataset: Dataset, parameters: TotalParameters) -> CodeChoice | None:
     """The range for totals of both signs; one that the person entered is a public input."""
-    fields = {"max_total": view.clipped.high, "min_total": view.clipped.low, "value_column": column}
+    fields = {
+        "max_total": found.clipped.high,
+        "min_total": found.clipped.low,
+        "value_column": found.unit.column,
+    }
     fields |= ROWS_OF_THE_FILE
     base = of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
-    if view.entered:
+    if found.entered:
         base["disclosure"] = Disclosure.PUBLIC
     return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])

@@ -1,4 +1,4 @@
-"""What the page Sum and count has to say in a methods section."""
+"""What a sum or a count has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
+from dpcore.total.answer.found import SignedFound, TotalFound
+from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.total.answer import TotalView
-from pages.total.signed import SignedView
 
-MEASURES = {
-    Measure.ABSOLUTE: "expected absolute error",
-    Measure.RMSE: "root mean squared error",
+MEASURES = MEASURE_NAMES | {
     Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error",
 }
 
@@ -27,35 +25,35 @@ def _guarantee(parameters: TotalParameters, released: str) -> str:
     )
 
 
-def methods(view: TotalView, data: Dataset, parameters: TotalParameters) -> Methods:
+def methods(found: TotalFound, data: Dataset, parameters: TotalParameters) -> Methods:
     """The best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result = "count of rows" if parameters.summed is Summed.ROWS else "sum"
-    kind, measure = noise(parameters.mechanism.value), MEASURES[view.problem.measure]
-    amount = wording.number(view.bound, 6)
+    kind, measure = noise(parameters.mechanism.value), MEASURES[found.problem.measure]
+    amount = wording.number(found.bound, 6)
     if parameters.summed is Summed.ROWS:
-        bounded = f"At most {wording.counted(view.bound, 'row')} of each user were counted"
+        bounded = f"At most {wording.counted(found.bound, 'row')} of each user were counted"
         withheld = "At most a fixed number of rows of each user were counted"
     else:
         bounded, withheld = (
             f"The total of each user was limited to {amount}",
             "The total of each user was limited",
         )
-    error = view.unit.amount(view.error(view.bound))
-    bias = view.unit.amount(float(view.at_bound.bias))
-    found = (
+    error = found.unit.amount(found.error(found.bound))
+    bias = found.unit.amount(float(found.at_bound.bias))
+    said = (
         f"{bounded}, and {kind} was added to the {result}. The {measure} of the release is {error}, with a "
         f"bias of {bias}."
     )
     nothing = ""
-    if view.choice.max_total == 0.0:
+    if found.choice.max_total == 0.0:
         nothing = (
             f"At ε = {wording.entered(parameters.epsilon)} no bound on what a user adds has a smaller {measure} than "
             "publishing 0, and nothing was released."
         )
     return Methods(
         guarantee=_guarantee(parameters, result),
-        found=found,
+        found=said,
         withheld=f"{withheld}, and {kind} was added to the {result}.",
         disclosure=data.provenance,
         rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]"
@@ -64,13 +62,11 @@ def methods(view: TotalView, data: Dataset, parameters: TotalParameters) -> Meth
     )
 
 
-def signed_methods(view: SignedView, data: Dataset, parameters: TotalParameters) -> Methods:
+def signed_methods(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Methods:
     """The range of totals of both signs, and its error."""
-    kind, clipped = noise(parameters.mechanism.value), view.clipped
-    error = clipped.rmse if parameters.measure is Measure.RMSE else clipped.absolute_error
-    what = "root mean squared error" if parameters.measure is Measure.RMSE else "expected absolute error"
+    kind, clipped = noise(parameters.mechanism.value), found.clipped
     interval = f"[{wording.number(clipped.low, 6)}, {wording.number(clipped.high, 6)}]"
-    entered = parameters.lower is not None and parameters.upper is not None
+    entered = found.entered
     rule = (
         "The interval was fixed without looking at the data."
         if entered
@@ -79,8 +75,9 @@ def signed_methods(view: SignedView, data: Dataset, parameters: TotalParameters)
     )
     return Methods(
         guarantee=_guarantee(parameters, "sum"),
-        found=f"The total of each user was clipped to {interval}, and {kind} was added to the sum. The {what} "
-        f"of the release is {wording.number(error)}, with a bias of {wording.number(clipped.bias)}.",
+        found=f"The total of each user was clipped to {interval}, and {kind} was added to the sum. The "
+        f"{MEASURES[found.measure]} of the release is {wording.number(found.error)}, with a bias of "
+        f"{wording.number(clipped.bias)}.",
         withheld=f"The total of each user was clipped to {interval if entered else 'an interval'}, and {kind} "
         "was added to the sum.",
         disclosure=data.provenance,

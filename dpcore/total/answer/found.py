@@ -1,21 +1,25 @@
-"""The answer of Sum and count, computed once for a question and a data set."""
+"""What is found for a sum or a count on a data set: the choice, its curves, and where these are drawn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dpcore import total
 from dpcore.answer.against import Against
 from dpcore.common import noise_error, wording
+from dpcore.common.errors import refusal
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
+from dpcore.total.parameters import DEFAULT_DELTA, TotalParameters, UserTotals, user_totals
+from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
+from dpcore.total.strategies import NoiseComparison, compare_noises
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -40,9 +44,9 @@ class Unit:
         return "unit of the column" if self.column else "rows"
 
     @property
-    def bound_axis(self) -> str:
-        """The title of the axis of T."""
-        return "Bound T (unit of the column, per user)" if self.column else "Bound T (rows per user)"
+    def per_user(self) -> str:
+        """The unit of a bound."""
+        return "unit of the column, per user" if self.column else "rows per user"
 
     @property
     def result(self) -> str:
@@ -56,32 +60,35 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class TotalView:
-    """Everything the page shows of a sum whose totals are at least 0.
+class TotalFound:
+    """All that depends on data and question, but not on a bound or a quantile of the person's own.
 
     Attributes:
+        held: What every user adds.
         problem: The question on these data.
-        unit: How amounts are written.
         choice: The best bound.
         bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
         at_bound: Errors at ``bound``.
         within: Smallest and largest bound within 5 % of the best error.
-        others: The best bound by each measure, in few digits as ``bound`` is.
         bounds: T of the curves, ascending, shape (points,).
         errors: Over ``bounds``.
         limits: (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
     """
 
+    held: UserTotals
     problem: TotalProblem
-    unit: Unit
     choice: TotalChoice
     bound: float
     at_bound: TotalErrors
     within: tuple[float, float]
-    others: dict[Measure, float]
     bounds: FloatArray
     errors: TotalErrors
     limits: Limits
+
+    @property
+    def unit(self) -> Unit:
+        """How amounts are written."""
+        return Unit(self.held.column)
 
     @property
     def rounded(self) -> bool:
@@ -92,35 +99,134 @@ class TotalView:
         """Error at a bound, by the problem's measure."""
         return float(total.measured(self.problem, bound))
 
+    @cached_property
+    def others(self) -> dict[Measure, float]:
+        """The best bound by each measure, in few digits as ``bound`` is."""
+        each = {measure: replace(self.problem, measure=measure) for measure in Measure}
+        return {measure: total.short_bound(p, total.optimal_bound(p)) for measure, p in each.items()}
 
-def compute(held: UserTotals, parameters: TotalParameters, limits: Limits | None = None) -> TotalView:
-    """Solve and evaluate; ``held`` must have amounts, whose ``limits`` are `axis_limits`."""
-    assert held.amounts is not None
-    problem = parameters.problem(held.amounts)
+    @cached_property
+    def noises(self) -> NoiseComparison:
+        """The best bound under either noise; Gaussian noise is taken at `delta`."""
+        return compare_noises(self.problem, self.delta)
+
+    @property
+    def delta(self) -> float:
+        """That of Gaussian noise, as entered, or usual where the question has Laplace noise."""
+        return DEFAULT_DELTA if self.problem.delta is None else self.problem.delta
+
+
+@dataclass(frozen=True)
+class SignedFound:
+    """Totals of both signs, clipped to [L, U].
+
+    Attributes:
+        held: What every user adds.
+        clipped: What the range costs.
+        entered: Whether the person entered the range; else it is [-T, T] read off the data.
+        measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
+        bounds: T of the curves for [-T, T].
+        errors: Over ``bounds``.
+    """
+
+    held: UserTotals
+    clipped: ClippedSum
+    entered: bool
+    measure: Measure
+    bounds: FloatArray
+    errors: TotalErrors
+
+    @property
+    def unit(self) -> Unit:
+        """How amounts are written."""
+        return Unit(self.held.column)
+
+    @property
+    def totals(self) -> FloatArray:
+        """One per user, shape (num_users,)."""
+        assert self.held.signed is not None
+        return self.held.signed
+
+    @property
+    def error(self) -> float:
+        """Of the clipped sum, by ``measure``."""
+        return self.clipped.rmse if self.measure is Measure.RMSE else self.clipped.absolute_error
+
+    @property
+    def limits(self) -> Limits:
+        """(from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
+        sizes = np.abs(self.totals)
+        most = float(sizes.sum())
+        return (float(self.bounds[0]), float(sizes.max())), (most / 1e3, most * 1.5)
+
+
+def refused(held: UserTotals) -> str:
+    """Why nothing can be answered about these totals, a sentence; empty where something can."""
+    if held.amounts is None and held.signed is None:
+        return held.refusal
+    zero = held.amounts is not None and held.amounts.total == 0.0
+    return "All totals are 0: there is nothing to release." if zero else ""
+
+
+def find(
+    data: Dataset, parameters: TotalParameters, held: UserTotals | None = None
+) -> TotalFound | SignedFound:
+    """Solve and evaluate.
+
+    Args:
+        data: The data.
+        parameters: The question.
+        held: `user_totals` of both, which do not depend on epsilon.
+
+    Raises:
+        InvalidInput: There is nothing to add up, or all of it is 0.
+    """
+    of = user_totals(data, parameters.summed) if held is None else held
+    if why := refused(of):
+        raise refusal(why)
+    if of.amounts is None:
+        return _clipped(of, parameters)
+    problem = parameters.problem(of.amounts)
     choice = total.best_bound(problem)
     bound = total.short_bound(problem, choice.max_total)
-    bounds = np.unique(
-        np.concatenate((curve_bounds(held.amounts), [choice.max_total] if choice.max_total else []))
-    )
-    return TotalView(
+    bounds = curve_bounds(of.amounts)
+    if choice.max_total:
+        bounds = np.unique(np.append(bounds, choice.max_total))
+    return TotalFound(
+        held=of,
         problem=problem,
-        unit=Unit(held.column),
         choice=choice,
         bound=bound,
         at_bound=total.errors(problem, bound),
         within=total.bounds_within(problem),
-        others={m: _short(replace(problem, measure=m)) for m in Measure},
         bounds=bounds,
         errors=total.errors(problem, bounds),
-        limits=limits or axis_limits(held.amounts),
+        limits=(bound_limits(of.amounts), error_limits(of.amounts)),
     )
 
 
-def _short(problem: TotalProblem) -> float:
-    return total.short_bound(problem, total.optimal_bound(problem))
+def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
+    """The range entered, or the proposal."""
+    assert held.signed is not None
+    how = (parameters.epsilon, parameters.mechanism, parameters.delta)
+    low, high = parameters.lower, parameters.upper
+    entered = low is not None and high is not None
+    if low is None or high is None:
+        high = proposed_bound(held.signed, *how)
+        low = -high
+    bounds = curve_bounds(Amounts.from_totals(np.abs(held.signed)))
+    return SignedFound(
+        held=held,
+        clipped=clipped_sum(held.signed, low, high, *how),
+        entered=entered,
+        measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
+        bounds=bounds,
+        errors=symmetric_errors(held.signed, bounds, *how),
+    )
 
 
-NOT_COMPARED = ("own_bound",)
+NOT_COMPARED = ("own_bound", "own_share", "runs", "seed")
+"""What nothing depends on that is found."""
 
 
 def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str:
@@ -144,7 +250,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         return Sharer(lambda t: float(total.measured(at, t)), found.max_total, proof.value, proof.lower_bound)
 
     return Against(
-        f"Best {unit.bound_axis[0].lower()}{unit.bound_axis[1:]}",
+        f"Best bound T ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
@@ -163,15 +269,11 @@ _MEASURED = {
 }
 
 
-def axis_limits(amounts: Amounts) -> Limits:
-    """(from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
-    return bound_limits(amounts), error_limits(amounts)
-
-
 def bound_limits(amounts: Amounts) -> tuple[float, float]:
     """(from, to) of the bound's axis: from the smallest positive total to the largest."""
     high = amounts.largest
-    low = max(float(amounts.values[amounts.values > 0.0][0]), high / WIDEST)
+    least = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
+    low = max(least, high / WIDEST)
     return low, max(high, 2.0 * low)
 
 
@@ -187,7 +289,8 @@ def error_limits(amounts: Amounts) -> tuple[float, float]:
 
     From below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
     """
-    cheapest = total.best_bound(TotalProblem(amounts, 10.0)).absolute_error
+    problem = TotalProblem(amounts, 10.0)
+    cheapest = float(total.measured(problem, total.optimal_bound(problem)))
     return cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5
 
 

@@ -1,0 +1,77 @@
+"""The answer for a sum or a count: one object that page, report, files, script and notebook read."""
+
+from __future__ import annotations
+
+from dpcore.answer import Answer
+from dpcore.dataset import Dataset
+from dpcore.total import files
+from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
+from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
+
+
+def answered(
+    data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
+) -> Answer:
+    """The best bound on what one user adds to a sum or a count; where totals have both signs, a range.
+
+    Args:
+        data: How many rows users have; where a column is added up, its total per user.
+        parameters: The question.
+        found: What `find` found for both; computed here by default.
+
+    Returns:
+        The answer; its ``found`` is a `TotalFound`, or a `SignedFound` where some total is negative. Plots are computed
+        when they are asked for.
+
+    Raises:
+        InvalidInput: There is nothing to add up, or all of it is 0.
+
+    Source: Amin et al. 2019, section 3.
+    """
+    of = find(data, parameters) if found is None else found
+    return _signed(data, parameters, of) if isinstance(of, SignedFound) else _answered(data, parameters, of)
+
+
+def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Answer:
+    return Answer(
+        headline=words.headline(of),
+        detail=words.detail(of, data),
+        numbers=words.numbers(of),
+        assumptions=ASSUMPTIONS if data.release is None else ASSUMPTIONS_ON_RELEASE,
+        disclosure=data.provenance,
+        facts=words.facts(of, parameters.own_bound),
+        proofs=(("Bound", of.choice.certificate, of.choice.ended),),
+        code=code.of_total(of, data),
+        good_enough=words.good_enough(of),
+        parameters=parameters,
+        found=of,
+        plots={
+            "total-error": lambda: plots.errors(of, data, parameters.own_bound),
+            "total-measures": lambda: plots.measures(of, data),
+            "total-strategies": lambda: strategies.plot(
+                strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
+            ),
+        },
+        methods=methods.methods(of, data, parameters),
+        choice=lambda: files.total_choice_json(
+            data, parameters, of.problem, of.choice, of.within, of.unit.column
+        ),
+    )
+
+
+def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answer:
+    return Answer(
+        headline=signed_words.headline(of),
+        detail=signed_words.detail(of, data),
+        numbers=signed_words.numbers(of),
+        assumptions=SIGNED_ASSUMPTIONS,
+        disclosure=data.provenance,
+        facts=signed_words.facts(of),
+        code=code.of_signed(of, data, parameters),
+        parameters=parameters,
+        found=of,
+        plots={"total-signed": lambda: plots.signed(of, data)},
+        methods=methods.signed_methods(of, data, parameters),
+        choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
+    )

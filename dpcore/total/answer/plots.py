@@ -1,0 +1,116 @@
+"""The figures of a sum or a count as data. Pure: what was found in, plots out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore import total
+from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.total import TotalErrors
+from dpcore.total.answer.found import SignedFound, TotalFound
+from dpcore.total.answer.words import MEASURE_NAMES
+
+CURVES = {
+    # Blue, orange and grey: three colours that nobody takes for each other, beside the green of the bias and the
+    # purple of the noise.
+    Measure.ABSOLUTE: Curve("Expected error", "bound", "expected_absolute_error", Look.TOTAL, width=2.0),
+    Measure.RMSE: Curve("RMSE", "bound", "root_mean_squared_error", Look.SMOOTH, dash="dashdot", width=2.0),
+    Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Look.OWN, width=2.0),
+}
+CHOSEN_WIDTH = 3.0
+
+
+def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
+    """The main figure: error against T by the chosen measure, with its two parts."""
+    chosen = CURVES[found.problem.measure]
+    items: list[Item] = [*_parts("Bias"), replace(chosen, width=CHOSEN_WIDTH, first=True)]
+    if 0.0 < found.within[0] < found.within[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
+    if found.choice.max_total > 0.0:
+        items.append(Mark("Best T", found.choice.max_total, found.choice.certificate.value, chosen.look))
+    if own_bound:
+        items.append(Mark("Your own T", own_bound, found.error(own_bound), Look.OWN, "square"))
+    return _plot("total-error", "Error against the bound", _alt(found), found, data, items)
+
+
+def measures(found: TotalFound, data: Dataset) -> Plot:
+    """Error against T by each measure, each with its own best T, as far as the curves go."""
+    items: list[Item] = []
+    # The chosen one last, so that it lies on top.
+    for measure in sorted(Measure, key=lambda one: one is found.problem.measure):
+        curve, best = CURVES[measure], found.others[measure]
+        chosen = measure is found.problem.measure
+        items.append(replace(curve, width=CHOSEN_WIDTH) if chosen else curve)
+        if best > 0.0:
+            error = float(total.errors(found.problem, best).by(measure))
+            items.append(Mark(f"Best T, {curve.name}", best, error, curve.look, unnamed=True))
+    alt = f"{_alt(found)} The other measures have curves of the same shape, and best bounds of their own."
+    plot = _plot("total-measures", "Measures of the error", alt, found, data, items)
+    (low, high), _ = found.limits
+    return replace(plot.within(x=(low, 2.0 * high)), main=False, height=420)
+
+
+def signed(found: SignedFound, data: Dataset) -> Plot:
+    """The main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
+    chosen, clipped = CURVES[found.measure], found.clipped
+    items: list[Item] = [*_parts("Size of the bias"), replace(chosen, width=CHOSEN_WIDTH)]
+    if clipped.sensitivity > 0.0:
+        name, look, symbol = (
+            ("Your [L, U], at max(|L|, |U|)", Look.OWN, "square")
+            if found.entered
+            else ("Proposed [−T, T]", chosen.look, "diamond")
+        )
+        items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
+    title = "Error when totals are clipped to [−T, T]"
+    alt = (
+        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls."
+    )
+    return _plot("total-signed", title, alt, found, data, items)
+
+
+def _plot(
+    key: str, title: str, alt: str, found: TotalFound | SignedFound, data: Dataset, items: list[Item]
+) -> Plot:
+    unit, (across, upwards) = found.unit, found.limits
+    bound = "T of the range [−T, T]" if isinstance(found, SignedFound) else "bound T"
+    return Plot(
+        key,
+        title,
+        alt,
+        Axis(bound, unit.per_user, across, number=",.4~r"),
+        Axis(f"error of the released {unit.result}", unit.axis, upwards, number=",.3~r"),
+        _columns(found.errors),
+        tuple(items),
+        data.provenance,
+        main=True,
+    )
+
+
+def _parts(bias: str) -> tuple[Curve, Curve]:
+    return (
+        Curve(bias, "bound", "bias", Look.SAMPLING),
+        Curve("Noise", "bound", "mean_noise", Look.PRIVACY),
+    )
+
+
+def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
+    return {
+        "bound": errors.bounds,
+        "bias": errors.bias,
+        "mean_noise": errors.noise,
+        "bias_plus_noise": errors.bound,
+        "expected_absolute_error": errors.absolute_error,
+        "root_mean_squared_error": errors.rmse,
+    }
+
+
+def _alt(found: TotalFound) -> str:
+    amount = found.unit.amount
+    return (
+        f"The {MEASURE_NAMES[found.problem.measure]} is smallest at T = {amount(found.choice.max_total, 4)}: "
+        f"{amount(found.choice.certificate.value)}. Below, the bias rises; above, the noise."
+    )
