@@ -51,6 +51,7 @@ class Axis:
         reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
             scale. None where it stays as it is.
         number: How a number is written where the pointer is, in d3's format language; three significant digits.
+        ticks: Whether numbers stand at it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Axis:
     title: str = ""
     reach: Limits | None = None
     number: str = ".3g"
+    ticks: bool = True
 
     @property
     def said(self) -> str:
@@ -128,6 +130,8 @@ class Points:
         legend: Entry of the legend that they share with others; empty for one of their own.
         symbol: Their shape.
         nudge: Factor by which they are drawn beside their place, so that two at one place are both seen.
+        size: Their diameter in pixels.
+        told: Column whose number stands where the pointer is, in place of where they lie; empty for none.
         unnamed: Whether the legend leaves them out.
     """
 
@@ -141,6 +145,8 @@ class Points:
     legend: str = ""
     symbol: str = ""
     nudge: float = 1.0
+    size: int = 8
+    told: str = ""
     unnamed: bool = False
 
 
@@ -242,7 +248,7 @@ class Plot:
         return replace(self, x=across, y=self.y if y is None else replace(self.y, limits=y))
 
     @property
-    def outside(self) -> tuple[str, ...]:
-        """Names of the marks that lie beyond the ends of the axes."""
+    def outside(self) -> tuple[Mark, ...]:
+        """The marks that lie beyond the ends of the axes."""
         marks = (item for item in self.items if isinstance(item, Mark))
-        return tuple(mark.name for mark in marks if not (self.x.shows(mark.x) and self.y.shows(mark.y)))
+        return tuple(mark for mark in marks if not (self.x.shows(mark.x) and self.y.shows(mark.y)))

@@ -25,8 +25,6 @@ LINES: dict[Look, Mapping[str, Any]] = {
     Look.USUAL: charts.USUAL,
     Look.TOTAL: charts.TOTAL,
 }
-POINT = 8
-"""Diameter of a dot, in pixels."""
 
 
 def figure(plot: Plot) -> go.Figure:
@@ -50,7 +48,7 @@ def figure(plot: Plot) -> go.Figure:
                 if item.legend:
                     shared[item.legend] = {
                         "mode": "markers",
-                        "marker": {"color": charts.NEUTRAL, "size": POINT},
+                        "marker": {"color": charts.NEUTRAL, "size": item.size},
                     }
             case Mark():
                 words = hover(plot, item.name)
@@ -90,6 +88,9 @@ def hover(plot: Plot, name: str) -> str:
 
 
 def _axis(axis: Axis) -> dict[str, object]:
+    if not axis.ticks:
+        bare = {"showticklabels": False, "showgrid": False}
+        return {"title": {"text": axis.heading}, "range": list(axis.limits), **bare}
     if axis.scale is Scale.LOG:
         return charts.log_axis(axis.heading, axis.limits)
     return charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
@@ -137,8 +138,11 @@ def _points(plot: Plot, of: Points) -> go.Scatter:
     if of.low and of.high:
         low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
         more["error_y"] = charts.whiskers(high - middle, middle - low)
-    look = {"color": LINES[of.look]["color"], "size": POINT, **({"symbol": of.symbol} if of.symbol else {})}
+    look = {"color": LINES[of.look]["color"], "size": of.size, **({"symbol": of.symbol} if of.symbol else {})}
     across, words = np.asarray(plot.column(of.x))[meant], hover(plot, of.name)
     if of.nudge != 1.0:
         words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across
+    if of.told:
+        words = f"{of.name}<br>{of.told}: %{{customdata:,}}"
+        more["customdata"] = np.asarray(plot.column(of.told))[meant]
     return charts.points(of.name, across * of.nudge, middle, look, words, **more)

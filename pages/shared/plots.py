@@ -39,8 +39,11 @@ def show(plot: Plot, y_only: bool = False) -> Plot:
     drawn_as = plot.within(**chosen)
     figures.show_picture(picture(drawn_as), below, chart)
     if outside := drawn_as.outside:
-        said = " and ".join(name[0].lower() + name[1:] for name in outside)
-        chart.caption(f"Outside the axes: {said}. *Axis ranges* widens them.")
+        said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
+        # An axis without a control of its own stays as it is.
+        places = ((getattr(drawn_as, of), getattr(mark, of)) for mark in outside for of in movable)
+        widens = f" *{name}* widens them." if any(not axis.shows(at) for axis, at in places) else ""
+        chart.caption(f"Outside the axes: {said}.{widens}")
     return drawn_as
 
 

@@ -81,7 +81,9 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
             guides |= {at: middle, low: middle - off, high: middle + off}
             name = f"{name}, simulated"
             items.append(
-                Points(name, "simulated at", at, line.look, low, high, symbol=SYMBOLS[row], unnamed=True)
+                Points(
+                    name, "simulated at", at, line.look, low, high, symbol=SYMBOLS[row], size=7, unnamed=True
+                )
             )
     across = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
     if across.shows(epsilon):

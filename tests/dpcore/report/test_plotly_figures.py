@@ -72,5 +72,5 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
     whole = plot(Mark("in", 2.0, 1.0, Look.CAP), Mark("above", 2.0, 10.0, Look.OWN))
-    assert whole.outside == ("above",)
+    assert [mark.name for mark in whole.outside] == ["above"]
     assert whole.within(y=(0.5, 20.0)).outside == ()
