@@ -77,3 +77,8 @@ def dataset(users: Users) -> Dataset:
         disclosure=Disclosure.PUBLIC,
         histogram=_MADE[users](),
     )
+
+
+def shown(data: Dataset, users: Users) -> Dataset:
+    """The data in use, or the invented users that are shown in their place."""
+    return data if users is Users.IN_USE else dataset(users)

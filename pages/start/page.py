@@ -1,16 +1,18 @@
 """Start: what this is, in a picture that moves, and which page answers a person's question."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
+from dpcore.start.answer import answered
+from dpcore.start.answer.answer import ASSUMED, dots_said
 from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import Users
-from pages.shared import cards, fields, figures, keys, layout, missing, present, put_aside, ranges, session
-from pages.start import advice, answer, cached, card, play
-from pages.start import figures as start_figures
+from pages.shared import cards, fields, figures, keys, layout, missing, plots, present, put_aside, session
+from pages.start import advice, cached, play
 from pages.start.question import QUESTION
 
 
@@ -18,13 +20,13 @@ def body(places: layout.Places) -> None:
     """The picture, and below it the way to a page."""
     with places.line:
         users = fields.draw(QUESTION, "users")
-    data = session.dataset() if users is Users.IN_USE else presets.dataset(users)
+    data = presets.shown(session.dataset(), users)
     # Where the slider stood first was read off the users before, which may be private.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state.pop(QUESTION.key("bound"), None)
         play.stop()
     st.session_state[QUESTION.key("of")] = data.digest
-    steps = answer.bound_steps(data.histogram)
+    steps = play.bound_steps(data.histogram)
     with places.line:
         bound = show_bound(data, steps, play.bound_now(steps, lambda: best_bound(data)))
         play.button()
@@ -42,9 +44,7 @@ def best_bound(data: Dataset) -> float:
     """The best bound; 1 while what stands in the field of epsilon is refused."""
     epsilon = st.session_state[keys.EPSILON]
     return (
-        1.0
-        if fields.epsilon_problems(epsilon)
-        else cached.start_tradeoff(data.digest, epsilon, data).best.max_total
+        1.0 if fields.epsilon_problems(epsilon) else cached.found(data.digest, epsilon, data).best.max_total
     )
 
 
@@ -54,18 +54,18 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in presets.SENTENCES and put_aside.tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
-    view = cached.start_tradeoff(data.digest, parameters.epsilon, data)
+    found = cached.found(data.digest, parameters.epsilon, data)
+    answer = answered(data, replace(parameters, bound=bound), found)
     with places.figure:
-        show_tradeoff(view, data, bound)
+        plots.show(answer.plots["start-tradeoff"]())
     with places.answer:
-        cards.answer(card.card(view, parameters.epsilon, bound, data.provenance), key="start_card")
+        cards.answer(answer, key="start_card")
     with places.below:
         st.subheader("Which rows are cut")
-        rows = cached.rows_of_users(data.digest, data)
         chart = st.container()
         under = st.container(horizontal=True, vertical_alignment="center")
-        under.caption(start_figures.dots_said(rows), width="content")
-        figures.show_picture(start_figures.rows_picture(rows, bound, data.provenance), under, chart)
+        under.caption(dots_said(found.rows), width="content")
+        figures.show_picture(plots.picture(answer.plots["start-rows"]()), under, chart)
 
 
 def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int:
@@ -74,7 +74,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
     if played is not None:
         st.session_state[key] = played
     elif st.session_state.get(key) not in steps:
-        st.session_state[key] = answer.first_bound(data.histogram)
+        st.session_state[key] = play.first_bound(data.histogram)
     return st.select_slider(
         field.label,
         steps,
@@ -84,19 +84,6 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
         disabled=played is not None,
         width=present.wide(field.width or 210),
     )
-
-
-def show_tradeoff(view: answer.Tradeoff, data: Dataset, bound: int) -> None:
-    """The figure."""
-    with ranges.under_figure("start_range", "Axis range", "") as (chart, below):
-        limits = ranges.range_control(
-            "Upper bound, rows per user",
-            f"start_x_{session.data_version()}_{data.digest[:8]}",
-            *answer.axis_limits(data.histogram),
-        )
-    figures.show_picture(start_figures.picture(view, bound, limits, data.provenance), below, chart)
-    if outside := card.outside(view, bound, limits):
-        chart.caption(outside)
 
 
 def show_way(data: Dataset) -> None:
@@ -118,7 +105,7 @@ def show_way(data: Dataset) -> None:
         if target is not None:
             st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
             st.caption(target.sentence)
-    st.caption(f"The figure is drawn on {plain(data.name)}. {card.ASSUMED}")
+    st.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMED}.")
 
 
 layout.show(QUESTION, body)

@@ -1,18 +1,37 @@
-"""Play: the bound moves over all its steps by itself, and ends at the best one."""
+"""The slider of the bound: its steps, and Play, which moves it over all of them and ends at the best one."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shared import session
-from pages.start.answer import nearest_step
+from dpcore.contributions import ContributionHistogram
+from dpcore.start.answer.found import axis_limits
+from pages.shared import ranges, session
 from pages.start.question import QUESTION
 
 PLAYED = QUESTION.key("played")
 STEP_SECONDS = 0.6
+
+
+def bound_steps(histogram: ContributionHistogram) -> tuple[int, ...]:
+    """Bounds for the slider: 1, 2 and 5 times powers of ten, the heaviest user, and the end of the axis."""
+    last = int(axis_limits(histogram)[1])
+    rungs = {int(rung) for rung in ranges.ladder(1.0, float(last)) if 1 <= rung < last}
+    return tuple(sorted(rungs | {histogram.max_size, last}))
+
+
+def first_bound(histogram: ContributionHistogram) -> int:
+    """Where the slider stands at first: the step nearest to the median, which many take without asking."""
+    return nearest_step(bound_steps(histogram), histogram.summary().median)
+
+
+def nearest_step(steps: tuple[int, ...], bound: float) -> int:
+    """The step whose ratio to a bound is nearest to 1."""
+    return min(steps, key=lambda step: abs(math.log(step / max(bound, 1.0))))
 
 
 def start_or_stop() -> None:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.start import presets
+from dpcore.start.answer import find
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared import session
 from pages.shared.tour import Step
-from pages.start.answer import tradeoff
 
 
 def answer(data: Dataset, asked: StartParameters) -> str:
     """Noise and rows lost at the bound that is set, and at the best one."""
-    if asked.users is not Users.IN_USE:
-        data = presets.dataset(asked.users)
-    view = tradeoff(data.histogram, asked.epsilon)
+    view = find(data, asked)
     bound, best = asked.bound or 1, view.best.max_total
     high, low = view.at(bound), view.at(best)
     noise, least, lost = (
         wording.percent(float(x) / view.num_rows) for x in (high.noise, low.noise, low.bias)
     )
-    above = wording.counted(data.histogram.users_above(best), "user")
+    above = wording.counted(view.histogram.users_above(best), "user")
     return (
         f"At {wording.number(bound)} rows the noise is {noise} of all rows, at {wording.number(best)} only {least}: "
         f"everybody's count pays. The lower bound loses {lost} of the rows, all of them rows of {above}."

@@ -18,9 +18,11 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean.answer import answered
 from dpcore.report import plotly_figures
+from dpcore.start import answer as start_answer
+from dpcore.start.answer.found import axis_limits
+from dpcore.start.parameters import StartParameters
 from pages.shared import catalogue, distribution_charts, ranges, round_numbers, session
-from pages.start import answer as start_answer
-from pages.start import figures as start_chart
+from pages.start import play
 from tests.pages.driving import ROOT
 
 MAX_POINTS = 500
@@ -46,12 +48,10 @@ def view_of(histogram, epsilon, value_bound=1.0):
 
 def figures_of(histogram, epsilon=1.0):
     view = view_of(histogram, epsilon)
+    data = Dataset("any", "", Disclosure.PUBLIC, histogram)
+    start = start_answer.answered(data, StartParameters(epsilon, play.first_bound(histogram)))
     return {
-        "start": start_chart.figure(
-            start_answer.tradeoff(histogram, epsilon),
-            start_answer.first_bound(histogram),
-            start_answer.axis_limits(histogram),
-        ),
+        "start": plotly_figures.figure(start.plots["start-tradeoff"]()),
         **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
         **{
             name: drawing.figure(histogram, drawing.limits(histogram))
@@ -258,11 +258,11 @@ def test_next_round(value, rounded):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_the_start_slider_ends_at_the_heaviest_user(name):
     histogram = HISTOGRAMS[name]
-    steps = start_answer.bound_steps(histogram)
+    steps = play.bound_steps(histogram)
     assert list(steps) == sorted(set(steps))
     assert histogram.max_size in steps
-    assert steps[-1] == start_answer.axis_limits(histogram)[1]
-    assert start_answer.first_bound(histogram) in steps
+    assert steps[-1] == axis_limits(histogram)[1]
+    assert play.first_bound(histogram) in steps
 
 
 def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():

@@ -13,10 +13,15 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
+from dpcore.report import plotly_figures
 from dpcore.start import presets
+from dpcore.start.answer import CELLS, answered, find, plots
+from dpcore.start.answer.answer import dots_said
+from dpcore.start.answer.found import rows_of_users
+from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared import catalogue, keys, ranges, session
-from pages.start import advice, answer, card, figures, play
+from pages.start import advice, play
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -45,7 +50,7 @@ def test_the_picture_moves_with_the_bound():
         # By hand: rows beyond the bound, and the mean absolute value of Laplace noise, which is its scale.
         lost = float(np.sum(histogram.users * np.maximum(histogram.sizes - bound, 0.0)))
         assert x == bound
-        noise = answer.CELLS * bound / ranges.DEFAULT_EPSILON
+        noise = CELLS * bound / ranges.DEFAULT_EPSILON
         assert y == pytest.approx((lost + noise) / histogram.num_rows)
 
 
@@ -54,7 +59,7 @@ def test_the_sweet_spot_is_the_best_of_all_bounds():
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
     bounds = np.arange(1, histogram.max_size + 1)
     lost = histogram.num_rows - np.array([np.minimum(histogram.sizes, b) @ histogram.users for b in bounds])
-    error = (lost + answer.CELLS * bounds / ranges.DEFAULT_EPSILON) / histogram.num_rows
+    error = (lost + CELLS * bounds / ranges.DEFAULT_EPSILON) / histogram.num_rows
     ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Sweet spot")
     assert y == pytest.approx(error.min())
     assert error[int(x) - 1] == pytest.approx(error.min())
@@ -79,7 +84,8 @@ def test_a_bound_whose_error_is_above_the_axis_is_said():
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
     ((_,), (error,)) = trace(chart(at, "start_tradeoff"), "Your bound")
     assert error > 1.0
-    assert "Outside the axes, which end at 100\N{NO-BREAK SPACE}%: your bound." in shown_texts(at)
+    assert "Outside the axes: your bound." in shown_texts(at)
+    assert "Axis range* widens" not in shown_texts(at)  # Of the error, the axis ends where it does.
 
 
 def test_an_empty_epsilon_gives_a_sentence_and_the_link_goes_without():
@@ -128,7 +134,7 @@ def test_new_data_move_a_bound_that_they_do_not_offer():
     heaviest = data(at).histogram.max_size
     fine(at.select_slider(key="start.bound").set_value(heaviest).run())
     go(with_data(go(at, "Mean"), SECRET), "Start")
-    assert at.select_slider(key="start.bound").value in answer.bound_steps(data(at).histogram)
+    assert at.select_slider(key="start.bound").value in play.bound_steps(data(at).histogram)
     assert SECRET.name in shown_texts(at)
 
 
@@ -155,14 +161,18 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
 def test_the_card_says_what_the_bound_that_is_set_does():
     # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
     # noise of 4 rows each at epsilon = 1.
-    view = answer.tradeoff(ContributionHistogram([1, 4, 20], [3, 2, 1]), 1.0)
-    said = card.sentence(view, 1.0, 4)
-    assert "With **4 rows per user** and ε = 1" in said
+    few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
+    shown = answered(few, StartParameters(1.0, 4))
+    assert "With **4 rows per user** and ε = 1" in shown.detail
     for share in (16 / 31, 48 / 31, 64 / 31):
-        assert wording.percent(share) in said
-    shown = card.card(view, 1.0, 4, Disclosure.PUBLIC)
+        assert wording.percent(share) in shown.detail
     assert "every bound gives more noise than count" in shown.headline
     assert shown.numbers == ()
+    # Without a bound nothing is said or drawn of one.
+    alone = answered(few, StartParameters(1.0))
+    assert alone.detail == ""
+    drawn = {trace.name for make in alone.plots.values() for trace in plotly_figures.figure(make()).data}
+    assert drawn == {"Thrown away (bias)", "Privacy noise", "Both together", "Kept", "Cut"}
 
 
 def test_answers_lead_to_advice_and_to_a_page():
@@ -188,7 +198,7 @@ def test_only_what_there_is_a_page_for_is_offered():
 
 def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
-    steps = answer.bound_steps(data(at).histogram)
+    steps = play.bound_steps(data(at).histogram)
     bound = steps[-5]
     at.session_state["start.bound"] = bound
     fine(at.run())
@@ -199,7 +209,7 @@ def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     assert again.session_state[keys.LINK_PROBLEMS] == ()
     # Of other data the page takes its own first bound.
     other = open_app("Start", link="1", data="shop-events", bound="123456789", epsilon="7")
-    assert other.session_state["start.bound"] == answer.first_bound(data(other).histogram)
+    assert other.session_state["start.bound"] == play.first_bound(data(other).histogram)
     bad = open_app("Start", link="1", bound="0", epsilon="7")
     assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
     assert bad.session_state[keys.EPSILON] == 7.0
@@ -213,7 +223,7 @@ def test_advice_on_several_columns_is_what_the_upload_offers():
 
 def test_rows_of_users_are_dots_by_hand():
     # 40 of 100 users at even distances of rank: the last of them has 60 rows, two behind each dot.
-    rows = answer.rows_of_users(ContributionHistogram([1, 5, 60], [50, 49, 1]))
+    rows = rows_of_users(ContributionHistogram([1, 5, 60], [50, 49, 1]))
     assert rows.rows_per_dot == 2
     assert rows.sizes.tolist() == [1.0] * 20 + [5.0] * 19 + [60.0]
     assert np.bincount(rows.user).tolist() == [1] * 20 + [3] * 19 + [30]
@@ -223,17 +233,17 @@ def test_rows_of_users_are_dots_by_hand():
     cut = ~rows.is_kept(4)
     assert set(rows.user[cut]) == set(range(20, 40))
     assert cut[rows.user == 39].sum() == 28
-    assert figures.dots_said(rows) == "Each dot stands for up to 2 rows."
-    picture = figures.rows_picture(rows, 4, Disclosure.PUBLIC)
-    assert picture.alt.startswith("A bound of 4 rows cuts rows of 20 of the 40 users shown")
-    assert np.sum(picture.columns["cut"]) == 19 * 1 + 56
-    drawn = {trace.name: len(trace.x) for trace in picture.draw().data}
+    assert dots_said(rows) == "Each dot stands for up to 2 rows."
+    plot = plots.rows(rows, 4, Disclosure.PUBLIC)
+    assert plot.alt.startswith("A bound of 4 rows cuts rows of 20 of the 40 users shown")
+    assert np.sum(plot.columns["cut"]) == 19 * 1 + 56
+    drawn = {trace.name: len(trace.x) for trace in plotly_figures.figure(plot).data}
     assert drawn == {"Kept": 20 + 19 * 2 + 2, "Cut": 19 + 28, "Your bound": 2}
 
 
 def test_what_invented_users_teach_is_so():
     def best(users, epsilon=1.0):
-        return answer.tradeoff(presets.dataset(users).histogram, epsilon)
+        return find(SECRET, StartParameters(epsilon, users=users))
 
     assert best(Users.ALIKE).best.max_total == 20
     heavy = best(Users.ONE_HEAVY)
@@ -262,7 +272,7 @@ def test_invented_users_are_shown_and_the_data_in_use_stay():
     assert data(at).digest == SECRET.digest
     # The bound is that of the invented users: where it stood before was read off private data.
     fields = dict(parse_qsl(urlsplit(link_of(at)).query))
-    first = answer.first_bound(presets.dataset(Users.ONE_HEAVY).histogram)
+    first = play.first_bound(presets.dataset(Users.ONE_HEAVY).histogram)
     assert (fields["users"], fields["bound"]) == ("one heavy user", str(first))
     fine(at.selectbox(key="start.users").set_value(Users.IN_USE).run())
     assert any("computed from private data" in element.value for element in at.main.markdown)
@@ -272,7 +282,7 @@ def test_play_moves_the_bound_over_all_steps_and_ends_at_the_best(monkeypatch):
     monkeypatch.setattr(play, "STEP_SECONDS", 0.0)  # Every run is due,
     monkeypatch.setattr(play, "_tick", lambda: None)  # and none asks for the next.
     at = open_app("Start", link="1", users="two groups", epsilon="1")
-    steps = answer.bound_steps(presets.dataset(Users.TWO_GROUPS).histogram)
+    steps = play.bound_steps(presets.dataset(Users.TWO_GROUPS).histogram)
     fine(at.button(key="start_play").click().run())
     seen = [at.select_slider(key="start.bound").value]
     while at.button(key="start_play").label == "Stop":
