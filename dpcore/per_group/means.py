@@ -46,7 +46,7 @@ APPROXIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class MeanMoments:
-    """Moments of every group's noisy sum and noisy rows, each array of shape (num_groups,), exactly.
+    """Moments of every group's noisy sum and noisy rows, each array of shape (num_entries,), exactly.
 
     Attributes:
         sum_mean: Mean of the sum, of values less the middle of their range.
@@ -55,7 +55,7 @@ class MeanMoments:
         rows_sampling: Variance of the number of rows from the random choice of groups.
         covariance: Of the two. The noise adds nothing to it.
         third: Third cumulants before noise, of (rows, rows, rows), (rows, rows, sum) and (rows, sum, sum), shape
-            (3, num_groups).
+            (3, num_entries).
         sum_noise: Standard deviation of the sum's noise.
         rows_noise: Standard deviation of the noise of the rows.
     """
@@ -157,7 +157,7 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
 
 
 def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
-    """Mean squared error of every group's mean, shape (num_groups,); meaningless in groups without rows."""
+    """Mean squared error of every group's mean, shape (num_entries,); meaningless in groups without rows."""
     m = mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half, truth = (upper - lower) / 2.0, problem.centred_means
@@ -206,7 +206,7 @@ def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> floa
 
 
 def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
-    """Error of every group where the mean of all rows stands for its own, without noise, shape (num_groups,)."""
+    """Error of every group where the mean of all rows stands for its own, without noise, shape (num_entries,)."""
     assert problem.pairs.sums is not None
     overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.middle
     return np.abs(problem.centred_means - overall)
@@ -217,7 +217,7 @@ def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
 
     Args:
         problem: The question; its statistic is a mean.
-        errors: Root mean squared error of every group, shape (num_groups,).
+        errors: Root mean squared error of every group, shape (num_entries,).
 
     Returns:
         The least size n for which, over the groups of at least n rows, the mean squared error is below that of one

@@ -19,7 +19,7 @@ from dpcore.per_group.parameters import PerGroupProblem
 
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
-    """First two moments of every group's release minus its true value, shape (num_groups,), exactly.
+    """First two moments of every group's release minus its true value, shape (num_entries,), exactly.
 
     Attributes:
         clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out). Of sums of any sign it can be

@@ -129,13 +129,15 @@ def best_pair(
 
 def _guess(problem: PerGroupProblem, facet: SortedPairs) -> Lowest:
     """A pair near the best, from some groups of every size; it saves time and proves nothing."""
-    number = problem.pairs.num_groups
+    pairs = problem.pairs
+    held = int(pairs.group_codes.max()) + 1
     step = -(-2 * facet.amounts.size // SAMPLED)
-    chosen = np.sort(np.argsort(problem.totals, kind="stable")[step // 2 :: step])
+    chosen = np.sort(np.argsort(problem.totals[:held], kind="stable")[step // 2 :: step])
     if not np.any(problem.totals[chosen]):
         return Lowest(math.inf, 0)
-    of_chosen = facet.of_groups(chosen, number)
-    passes = Passes(problem.parameters, problem.weights[chosen] * (number / chosen.size), of_chosen)
+    of_chosen = facet.of_groups(chosen, pairs.num_entries)
+    weights = np.r_[problem.weights[chosen] * (held / chosen.size), problem.weights[held:]]
+    passes = Passes(problem.parameters, weights, of_chosen)
     search = _Search(passes, problem.error_of_nothing, problem.whole, 1e-3)
     search.begin()
     while search.open and passes.done < 100:

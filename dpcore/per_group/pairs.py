@@ -14,7 +14,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs
 
 MAX_GROUPS = 100_000_000
-"""Groups of a public list: a few arrays have one float64 each."""
+"""Groups of a public list. Those without rows are alike, and cost nothing: one entry stands for them."""
 EXACT_WHOLE = 2**53
 """Whole numbers up to here are exact in float64, in which all sums are taken."""
 
@@ -173,6 +173,22 @@ class UserGroupPairs:
             pairs.sums_of_squares,
             pairs.value_range,
         )
+
+    @cached_property
+    def num_entries(self) -> int:
+        """Length of arrays by group: every group up to the last that has rows, and one for all behind it, if any.
+
+        Of a public list of many groups few may have rows; the others have the same error, and one entry says it.
+        """
+        held = int(self.group_codes.max()) + 1
+        return held + (held < self.num_groups)
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """How many groups each entry of an array by group stands for, shape (num_entries,); all are num_groups."""
+        times = np.ones(self.num_entries)
+        times[-1] += self.num_groups - self.num_entries
+        return times
 
     @property
     def num_pairs(self) -> int:

@@ -348,13 +348,13 @@ class PerGroupProblem:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """True value of every group, shape (num_groups,); of a mean its rows."""
+        """True value of every group, shape (num_entries,); of a mean its rows."""
         return self.per_group(self.amounts)
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Weight of each group, shape (num_groups,): of its RMSE where the objective is rooted, else of its MSE."""
-        return self.parameters.group_weights(self.totals, np.ones(self.pairs.num_groups))
+        """Weight of each entry, shape (num_entries,): of its RMSE where the objective is rooted, else of its MSE."""
+        return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
 
     @property
     def whole(self) -> bool:
@@ -362,12 +362,12 @@ class PerGroupProblem:
         return self.parameters.statistic.whole
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
-        """Sums over each group's pairs, shape (num_groups,)."""
-        number = self.pairs.num_groups
+        """Sums over each group's pairs, shape (num_entries,)."""
+        number = self.pairs.num_entries
         return np.bincount(self.pairs.group_codes, weights=of_pairs, minlength=number).astype(np.float64)
 
     def error(self, mean_squares: FloatArray) -> float:
-        """The objective at given mean squared errors of the groups, shape (num_groups,)."""
+        """The objective at given mean squared errors of the groups, shape (num_entries,)."""
         if self.parameters.objective.rooted:
             return float(np.sqrt(mean_squares) @ self.weights)
         return math.sqrt(float(mean_squares @ self.weights))
@@ -387,7 +387,7 @@ class PerGroupProblem:
 
     @cached_property
     def centred_means(self) -> FloatArray:
-        """True mean of every group less the middle of the range, shape (num_groups,); 0 in groups without rows."""
+        """True mean of every group less the middle of the range, shape (num_entries,); 0 in groups without rows."""
         assert self.pairs.sums is not None
         centred = self.per_group(self.pairs.sums - self.middle * self.pairs.rows)
         return centred / np.maximum(self.totals, 1.0)

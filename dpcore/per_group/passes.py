@@ -79,7 +79,9 @@ class Passes:
         self.rooted = parameters.objective.rooted
         self.noise_weight = float(weights.sum()) if self.rooted else math.sqrt(float(weights.sum()))
         self.root = np.sqrt(weights)
-        self.even = float(weights[0]) if bool(weights.min() == weights.max()) else None
+        # Of groups without pairs, the last entry's, only the weight of the noise counts.
+        held = weights[: int(facet.groups.max()) + 1]
+        self.even = float(held[0]) if bool(held.min() == held.max()) else None
         self.signed = bool((facet.counts < 0.0).any())
         self.most = int(facet.sizes[0])
         self.largest = float(facet.amounts.max())

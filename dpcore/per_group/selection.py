@@ -53,7 +53,7 @@ NORMS = 24
 
 @dataclass(frozen=True, eq=False)
 class SelectedGroups:
-    """What a release of privately selected groups is worth, group by group; each of shape (num_groups,).
+    """What a release of privately selected groups is worth, group by group; each of shape (num_entries,).
 
     Attributes:
         kept: Probability that the group is released.
@@ -111,7 +111,7 @@ class Selection:
         return self._tables[max_groups]
 
     def keep(self, max_groups: int, rule_of: int | None = None) -> FloatArray:
-        """Probability that each group is kept, shape (num_groups,).
+        """Probability that each group is kept, shape (num_entries,).
 
         Args:
             max_groups: L0 of the users' sample.

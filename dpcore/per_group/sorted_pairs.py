@@ -49,7 +49,7 @@ class SortedPairs:
     def of(cls, problem: PerGroupProblem) -> SortedPairs:
         """Sort the pairs of a problem."""
         per_user = problem.pairs.groups_per_user
-        most, number = int(per_user.max()), problem.pairs.num_groups
+        most, number = int(per_user.max()), problem.pairs.num_entries
         largest = float(np.abs(problem.amounts).max())
         above = np.repeat(most - per_user, per_user)
         if problem.whole and most * number * (largest + 1.0) < 2.0**62:

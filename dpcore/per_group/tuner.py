@@ -65,6 +65,7 @@ def tuner_pick(problem: PerGroupProblem) -> tuple[int, int]:
         raise refusal(
             f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken"
         )
+    times = problem.pairs.times
     return min(
-        candidates(problem), key=lambda pair: float((moments(problem, *pair).mean_squares ** 0.5).mean())
+        candidates(problem), key=lambda pair: float(moments(problem, *pair).mean_squares ** 0.5 @ times)
     )

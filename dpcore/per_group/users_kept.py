@@ -34,7 +34,7 @@ class PairsByGroup:
         groups: Group codes, ascending, shape (num_pairs,).
         sizes: Number of groups of each pair's user, likewise.
         amounts: What each pair adds, likewise.
-        num_groups: Groups, those without pairs included.
+        num_groups: Entries of arrays by group, as the pairs have them.
     """
 
     groups: IntArray
@@ -51,7 +51,7 @@ class PairsByGroup:
             problem.pairs.group_codes[order],
             np.repeat(per_user, per_user)[order],
             problem.amounts[order],
-            problem.pairs.num_groups,
+            problem.pairs.num_entries,
         )
 
     @property
@@ -62,7 +62,7 @@ class PairsByGroup:
 
 @dataclass(frozen=True, eq=False)
 class KeptMoments:
-    """What a rule keeps of every group; each of shape (num_groups,).
+    """What a rule keeps of every group; each of shape (num_entries,).
 
     Attributes:
         kept: Probability that the group is kept.
@@ -87,7 +87,7 @@ def kept_moments(
         max_groups: L0, at least 1: the users' sample of groups.
         tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, clips what is added; None where only the probability of keeping is wanted.
-        targets: What S is compared with, shape (num_groups,); only with ``max_amount``.
+        targets: What S is compared with, shape (num_entries,); only with ``max_amount``.
 
     Returns:
         One entry per rule; ``square`` is 0 where no ``max_amount`` is given.

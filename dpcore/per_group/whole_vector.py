@@ -225,7 +225,7 @@ class _Cap(_Vectors):
 
     def missing(self, max_norm: float) -> FloatArray:
         """|bias| of every group."""
-        number = self.problem.pairs.num_groups
+        number = self.problem.pairs.num_entries
         lost = np.bincount(self.groups, self.amounts - self._sorted(max_norm), number)
         return lost.astype(np.float64)
 
@@ -335,7 +335,7 @@ def best_cap(
     def missing(t: float) -> FloatArray:
         nonlocal best, chosen, evaluations
         if t not in biases:
-            while biases and (len(biases) + 1) * problem.pairs.num_groups > REMEMBERED:
+            while biases and (len(biases) + 1) * problem.pairs.num_entries > REMEMBERED:
                 biases.pop(next(iter(biases)))
             biases[t] = cap.missing(t)
             evaluations += 1

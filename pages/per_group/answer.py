@@ -108,7 +108,8 @@ class PerGroupView:
         own: The person's own pair.
         map: The error over both bounds.
         good_groups: L0 from where to where the error stays within 5 % at the best L-infinity.
-        sizes: True value of every group, of a mean its rows, shape (num_groups,).
+        sizes: True value of every group, of a mean its rows; shape (num_entries,), the last of which may stand for all
+            groups without rows.
         errors: Root mean squared error of every group at ``pair`` (of publishing nothing without one).
         errors_scaled: The same at the better of cap and radial clip; None outside the theorem.
         one_mean: Error of every group where one mean stands for all; only of a mean.
@@ -141,6 +142,11 @@ class PerGroupView:
     def parameters(self) -> PerGroupParameters:
         """What was asked."""
         return self.problem.parameters
+
+    @property
+    def num_groups(self) -> int:
+        """Groups of the public list, those without rows included."""
+        return self.problem.pairs.num_groups
 
     @property
     def is_mean(self) -> bool:
@@ -179,7 +185,7 @@ class PerGroupView:
 
     def useless(self, errors: FloatArray) -> int:
         """Groups whose error is at least their size: publishing 0 would be as good."""
-        return int(np.sum(errors >= np.abs(self.sizes)))
+        return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
 
 
 def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:

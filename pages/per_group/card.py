@@ -113,7 +113,7 @@ def _figures(view: PerGroupView) -> tuple[Number, ...]:
             Number(
                 "Groups released",
                 wording.number(view.selected.pair.expected_groups),
-                f"of {view.sizes.size:,}, on average with the pair",
+                f"of {view.num_groups:,}, on average with the pair",
             )
         )
     scaled = view.scaled if view.selected is None else view.selected.vector
@@ -142,7 +142,7 @@ _NORM = (
 def _detail(view: PerGroupView, data: Dataset) -> str:
     found = []
     if view.selected is not None:
-        found.append(_released(view.selected, view.sizes.size))
+        found.append(_released(view.selected, view.num_groups))
     if view.saved >= WORTH:
         found.append(_scaling(view))
     if view.is_mean and view.mean_size is not None:
@@ -217,7 +217,7 @@ def _selected_facts(view: PerGroupView, found: SelectedView) -> dict[str, str]:
     if found.of_tuner is not None:
         facts["What PipelineDP's rule keeps"] = (
             f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
-            f"{wording.counted(view.sizes.size, 'group')} on average: groups that are not released cost it "
+            f"{wording.counted(view.num_groups, 'group')} on average: groups that are not released cost it "
             "nothing."
         )
     facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
@@ -285,7 +285,7 @@ def _chosen_privately(view: PerGroupView, data: Dataset) -> str:
     )
     asked = view.parameters
     counted = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
-    public = asked.num_groups if asked.num_groups is not None or data.is_private else view.sizes.size
+    public = asked.num_groups if asked.num_groups is not None or data.is_private else view.num_groups
     margin = private_margin(asked, public or 1)
     if margin is None or view.scaled is None or counted.get(asked.statistic) is not data.contribution:
         return f"{no_pair}."

@@ -290,7 +290,7 @@ def group_picture(view: PerGroupView, kind: Provenance) -> Picture:
     else:
         alt = (
             "The error of a group, divided by its size, falls as groups grow: "
-            f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not "
+            f"{wording.number(view.useless(view.errors))} of {wording.counted(view.num_groups, 'group')} are not "
             "better than publishing 0."
         )
     columns = group_columns(view)
@@ -341,7 +341,7 @@ def survival_picture(view: PerGroupView, kind: Provenance) -> Picture:
     if view.selected.pair is not None:
         alt = (
             "The more users a group has, the likelier it is released: "
-            f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
+            f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.num_groups, 'group')} on "
             "average with the best pair."
         )
     columns = survival_columns(view)
@@ -361,7 +361,7 @@ def kept_over_epsilon(view: PerGroupView) -> go.Figure:
     curves = _budgets(view)
     every = np.concatenate([curve.epsilons for _, curve, _ in curves])
     across = charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every))
-    upwards = charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size)))
+    upwards = charts.linear_axis("Groups released on average", (0.0, float(view.num_groups)))
     fig = charts.figure(across, upwards, 340)
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g} groups"
     for name, curve, line in curves:

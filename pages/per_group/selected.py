@@ -37,7 +37,7 @@ class SelectedView:
     """What the page shows of private groups.
 
     Attributes:
-        users: Users of every group, shape (num_groups,).
+        users: Users of every group, shape (num_entries,).
         pair: What every group is worth at the best pair; None where releasing nothing is better.
         vector: The best bounds that were found where whole vectors are bounded; None where nothing is better.
         of_vector: What every group is worth there.
@@ -72,7 +72,7 @@ def compute(
         should_stop: Asked before what can be left out.
     """
     problem = selection.problem
-    users = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_groups)
+    users = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
     asked = problem.parameters.epsilon
     budgets = np.geomspace(asked / 10.0, asked * 10.0, EPSILONS)
     budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]

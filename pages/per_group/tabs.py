@@ -58,12 +58,11 @@ def survival(view: answer.PerGroupView, data: Dataset) -> None:
     """Which groups are released, and what they and the lost ones add to the error."""
     assert view.selected is not None
     found = view.selected
-    number = view.sizes.size
     st.markdown("\n".join(f"- {sentence}" for sentence in survival_sentences(view)))
     if found.pair is None and found.vector is None:
         return
     shared_figures.show_picture(figures.survival_picture(view, data.provenance))
-    if number > figures.MOST_POINTS:
+    if view.problem.pairs.num_entries > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their users.")
     if found.over_epsilon is None and found.vector_over_epsilon is None:
         return
@@ -94,7 +93,7 @@ def survival_sentences(view: answer.PerGroupView) -> list[str]:
         )
         sentences.append(
             f"**{name}:** {wording.number(groups_of.expected_groups)} of "
-            f"{wording.counted(view.sizes.size, 'group')} are released on average; {which}."
+            f"{wording.counted(view.num_groups, 'group')} are released on average; {which}."
         )
     if not sentences:
         nothing = "No bounds that were looked at err less than releasing no group."
@@ -106,7 +105,7 @@ def groups(view: answer.PerGroupView, data: Dataset) -> None:
     """Every group's error against its size."""
     st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
     shared_figures.show_picture(figures.group_picture(view, data.provenance))
-    if view.sizes.size > figures.MOST_POINTS:
+    if view.problem.pairs.num_entries > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their sizes.")
 
 
@@ -134,7 +133,7 @@ def group_sentences(view: answer.PerGroupView) -> list[str]:
             else f"the largest group's error is above {ten}"
         )
         found.append(
-            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(errors.size, 'group')} "
+            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(view.num_groups, 'group')} "
             f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
         )
     return found

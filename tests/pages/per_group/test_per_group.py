@@ -242,9 +242,11 @@ def test_amounts_are_rounded_up_to_few_digits() -> None:
 
 def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: answer.PerGroupView) -> None:
     longer = answer.compute(SHOP, asked(num_groups=80))
-    assert longer.sizes.size == 80
+    assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
+    longest = answer.compute(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
+    assert longest.sizes.size == longer.sizes.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
         answer.compute(SHOP, asked(num_groups=39))
 
