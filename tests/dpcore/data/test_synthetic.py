@@ -16,6 +16,7 @@ from scipy import stats
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import generators
 from dpcore.data.generators import (
     GENERATORS,
     Generator,
@@ -153,6 +154,30 @@ def test_log_normal_chunks_add_up() -> None:
     h = LogNormalSizes(0.0, 0.5, 2_500_000, seed=1).histogram()
     assert h.num_users == 2_500_000
     assert LogNormalSizes(2.0, 0.0, 10, seed=1).histogram() == ContributionHistogram([7], [10])  # e^2 = 7.39
+
+
+@pytest.mark.parametrize(("mean", "sigma"), [(3.0, 2.0), (8.0, 1.0), (12.0, 1.0), (-2.4, 5.0)])
+def test_log_normal_sizes_that_are_expected_are_drawn(mean: float, sigma: float) -> None:
+    # How many sizes are met is a sum of indicators that are negatively correlated: its variance is at most its mean.
+    generator = LogNormalSizes(mean, sigma, 300_000, seed=3)
+    expected = generator._expected_distinct_sizes()
+    drawn = generator.histogram().sizes.size
+    # Sizes below 1 are 1, and few sizes are rounded away from where the density is: less than one in a hundred.
+    assert abs(drawn - expected) < 6.0 * math.sqrt(expected) + 0.01 * expected
+
+
+def test_log_normal_sizes_that_are_nearly_all_distinct_are_refused_before_they_are_drawn() -> None:
+    LogNormalSizes(20.0, 1.2, 1_000_000, seed=1)
+    LogNormalSizes(1.0, 1.0, generators.MAX_DRAWN_USERS, seed=1)
+    with pytest.raises(InvalidInput, match="distinct numbers of rows per user"):
+        LogNormalSizes(20.0, 1.2, generators.MAX_DRAWN_USERS, seed=1)
+
+
+def test_numbers_are_tallied_as_numpy_does() -> None:
+    numbers = np.random.default_rng(5).zipf(1.2, 50_000)
+    assert numbers.max() > generators._FEW > numbers.min()
+    for ours, theirs in zip(generators._tally(numbers), np.unique(numbers, return_counts=True), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 # All of them
