@@ -33,8 +33,9 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     if (now["lower"], now["upper"]) not in (ours, (None, None)):
         return found
     proposed: tuple[float | None, float | None] = DEFAULT_VALUE_BOUNDS
-    if data.values is not None and data.is_private:
-        proposed = (None, None)  # The page asks: one that nobody chose would clamp values without a word.
+    if data.is_private:
+        # The page asks: one that nobody chose would clamp values without a word, and stand in programs.
+        proposed = (None, None)
     elif data.values is not None:
         proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
     return found | {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}

@@ -43,7 +43,8 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
             fields.draw(QUESTION, "bound_from")
         fields.draw(QUESTION, "base")
     with places.notes:
-        if value_range.ask(data, {QUESTION.key(name): words for name, words in ASKED_FOR[base].items()}):
+        ends = {QUESTION.key(name): words for name, words in ASKED_FOR[base].items()}
+        if data.values is not None and value_range.ask(data, ends):
             return None
         parameters: QuantileParameters | None = fields.build(
             QUESTION,

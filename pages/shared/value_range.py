@@ -8,21 +8,23 @@ import streamlit as st
 
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.dataset import Dataset, Values
-from pages.shared import cards
+from pages.shared import cards, session
 from pages.shared.cache import cached
 
 
 def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
-    """Ask for the range of the values where they are private and nobody has entered one; returns whether it asks.
+    """Ask for the range of private values where nobody has entered one; returns whether it asks.
 
-    A range read off private values would leak, and one that nobody chose clamps them without a word.
+    A range read off private values would leak, and one that nobody chose clamps them without a word and stands in
+    programs. A release may have emptied the fields: `missing.say_cleared` says why.
 
     Args:
         data: The data in use.
         ends: Session key of either end to what it is called in a sentence.
     """
     empty = [name for key, name in ends.items() if st.session_state.get(key) is None]
-    if data.values is None or not data.is_private or not empty:
+    released = data.release is not None and not any(session.cleared(key) for key in ends)
+    if not empty or not (data.is_private or released):
         return False
     st.info(
         f"**What range can a value have?** Enter {' and '.join(empty)}, {KNOW} Do not read "

@@ -40,6 +40,9 @@ def above(h: int) -> str:
 
 def test_mean():
     at = page("Mean")
+    for name, end in (("lower", 0.0), ("upper", 1.0)):  # Nobody has entered them: the page asks.
+        assert at.number_input(key=f"mean.{name}").value is None
+        at.number_input(key=f"mean.{name}").set_value(end).run()
     for epsilon in (0.05, 0.3, 1.0):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
         h = bound(at)

@@ -229,6 +229,7 @@ def test_every_tab_answers_on_degenerate_data_and_without_values():
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         histogram = ContributionHistogram(sizes, users)
         with_data(at, Dataset("few", "", Disclosure.PRIVATE, histogram))
+        enter(at, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
         for tab in TABS:
             at.session_state["mean.tabs"] = tab
             fine(at.run())

@@ -305,6 +305,9 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert "may be published" in shown_texts(at)
     assert "in the clear would be" not in shown_texts(at)
     go(at, "Mean")
+    assert "What range can a value have?" in shown_texts(at)
+    for name, end in (("lower", 0.0), ("upper", 1.0)):
+        fine(at.number_input(key=f"mean.{name}").set_value(end).run())
     assert copy.release.label in shown_texts(at)
     go(at, "Choose privately")
     # A direct choice still draws on the private data, and adds up.
@@ -537,4 +540,6 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     assert "T was chosen on a DP release, whose ε covers it" in texts
     assert "Read off private data it is not" not in texts
     go(at, "Mean")
+    for name, end in (("lower", 0.0), ("upper", 1.0)):
+        fine(at.number_input(key=f"mean.{name}").set_value(end).run())
     assert "computed as if the DP release were the data" in shown_texts(at)
