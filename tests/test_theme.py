@@ -55,6 +55,8 @@ def test_text_is_readable(mode, place):
     for ground in ("backgroundColor", "secondaryBackgroundColor", "codeBackgroundColor"):
         for colour in ("textColor", "linkColor", "primaryColor", "codeTextColor"):
             assert contrast(theme[colour], grounds[ground]) >= TEXT, (colour, ground)
+        caption = tinted(theme["textColor"], grounds[ground], 0.6)  # as Streamlit writes them
+        assert contrast(caption, grounds[ground]) >= TEXT, ground
     # A pressed choice: the primary colour on a tenth of it.
     primary, ground = theme["primaryColor"], grounds["backgroundColor"]
     assert contrast(primary, tinted(primary, ground, 0.1)) >= TEXT

@@ -43,7 +43,7 @@ def answer(card: Answer, key: str) -> None:
     if (run := drawn.now()) is not None and run.card is None:
         run.card = card
     with st.container(key=key):
-        st.markdown(f"#### {card.headline}")
+        st.markdown(f"## {card.headline}")
         if card.numbers:
             number, *others = card.numbers
             error = (others[0].label, others[0].text, others[0].note) if others else None

@@ -61,7 +61,7 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     with places.answer:
         cards.answer(answer, key="start_card")
     with places.below:
-        st.subheader("Which rows are cut")
+        st.header("Which rows are cut")
         chart = st.container()
         under = st.container(horizontal=True, vertical_alignment="center")
         under.caption(dots_said(found.rows), width="content")
@@ -88,7 +88,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
 
 def show_way(data: Dataset) -> None:
     """Three questions that lead to a page, and what is drawn above them."""
-    st.subheader("Which page is mine?")
+    st.header("Which page is mine?")
     several, who, release = (
         st.radio(label, options, index=None, key=QUESTION.key(name), persist_state="session", horizontal=True)
         for name, label, options in (

@@ -51,7 +51,7 @@ def body(places: layout.Places) -> None:
 def show_offers(data: Dataset) -> None:
     """What is in use, and which pages answer from which column."""
     with st.container(key="in_use"):
-        st.subheader(f"In use: {plain(data.name)}")
+        st.header(f"In use: {plain(data.name)}")
         st.markdown(distribution_charts.sizes_sentence(data.histogram))
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):

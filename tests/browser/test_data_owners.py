@@ -23,7 +23,7 @@ def test_from_the_map_to_a_program_that_runs_and_a_training(page: Page, app_url:
     slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
     slider.press("ArrowLeft")
     settle(page)
-    expect(card.locator("h4")).to_contain_text("Work alone")
+    expect(card.locator("h2")).to_contain_text("Work alone")
     assert page.evaluate(point) == [[64, 0.5]]
 
     press(card.get_by_role("button", name="Code for your library"))

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Locator, Page, expect
 
 from pages.shared import catalogue, layout
+from tests.browser.accessible import violations
 from tests.browser.browser import settle
 from tests.browser.test_journeys import SHOP_EVENTS, go_to
 
@@ -37,7 +38,11 @@ def main_figure(page: Page) -> Locator:
 
 
 def look_at_first_screen(page: Page, most_words: float, what: str) -> None:
-    """At 1280 pixels the figure is whole and there is little to read; at 390 nothing is cut."""
+    """At 1280 pixels the figure is whole and there is little to read; at 390, in the dark, nothing is cut.
+
+    All of it can be read by everybody, as far as axe can tell.
+    """
+    page.emulate_media(color_scheme="light")
     page.set_viewport_size(SCREEN)
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")  # The page before may have been scrolled.
     settle(page)
@@ -46,6 +51,8 @@ def look_at_first_screen(page: Page, most_words: float, what: str) -> None:
     assert box["height"] >= LEAST_FIGURE, what
     assert box["y"] + box["height"] <= SCREEN["height"], what
     assert page.evaluate(WORDS, SCREEN["height"]) <= most_words, what
+    assert violations(page) == [], what
+    page.emulate_media(color_scheme="dark")
     page.set_viewport_size(NARROW)
     settle(page)
     narrow = main_figure(page).bounding_box()
@@ -56,6 +63,7 @@ def look_at_first_screen(page: Page, most_words: float, what: str) -> None:
             .map(e => e.scrollWidth - e.clientWidth)"""
     )
     assert max(wider) <= 1, what
+    assert violations(page, dark=True) == [], what
     computed = page.get_by_role("tab", name=layout.COMPUTED)
     if computed.count():
         computed.evaluate("e => e.click()")
@@ -83,6 +91,10 @@ def test_the_figure_is_whole_there_is_little_to_read_and_nothing_is_cut_in_a_nar
 ) -> None:
     page.goto(app_url)
     settle(page)
+    assert violations(page, "body") == []
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert violations(page, "[data-testid='stSidebar']", dark=True) == []
     for spec in catalogue.PAGES:
         if spec.name == "training":
             continue
@@ -123,7 +135,7 @@ def test_from_a_file_to_a_number_back_and_forward_and_a_reload_says_what_is_gone
         page.get_by_role("spinbutton", name=label).fill(number)
         page.get_by_role("spinbutton", name=label).press("Enter")
         settle(page)
-    expect(page.locator(".st-key-mean_card h4")).to_contain_text("Keep at most")
+    expect(page.locator(".st-key-mean_card h2")).to_contain_text("Keep at most")
     # Nothing that may have been read off the values is in the address: the range is what every release states.
     assert set(parse_qs(urlsplit(page.url).query)) == {
         "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "upload",

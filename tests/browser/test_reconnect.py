@@ -63,7 +63,7 @@ class Line:
 
 
 def headline(page: Page) -> str:
-    return str(page.locator(".st-key-mean_card h4").inner_text())
+    return str(page.locator(".st-key-mean_card h2").inner_text())
 
 
 def loaded_anew(page: Page) -> None:
@@ -76,7 +76,7 @@ def epsilon_moves_the_answer(page: Page) -> None:
     page.get_by_role("slider", name="Privacy budget ε").focus()
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
-    expect(page.locator(".st-key-mean_card h4")).not_to_have_text(before)
+    expect(page.locator(".st-key-mean_card h2")).not_to_have_text(before)
 
 
 def test_an_idle_tab_works_again_after_the_server_was_started_anew(

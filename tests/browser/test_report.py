@@ -41,7 +41,7 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
     press(page.get_by_role("option", name=samples.SAMPLES["shop-events"].title))
     expect(page.locator(".st-key-shell_data")).to_contain_text("3,016 rows")
     go_to(page, "Mean")
-    headline = page.locator(".st-key-mean_card h4").inner_text()
+    headline = page.locator(".st-key-mean_card h2").inner_text()
     press(page.get_by_role("tab", name="Downloads"))
     file = download(page, "Report (HTML)", tmp_path)
     assert file.name == "mean-report.html"

@@ -78,7 +78,7 @@ def test_from_the_events_file_to_a_bound_a_simulation_a_file_and_two_reports(
     assert found["answer"]["label"] == "computed from private data (do not publish)"
 
     # One report may be published, and the other is whole.
-    headline = card.locator("h4").inner_text()
+    headline = card.locator("h2").inner_text()
     public = download(page, "Report (HTML)", tmp_path, within=".st-key-total_report_public_html")
     assert public.name == "total-report-public.html"
     report = open_offline(public, viewport=WIDE)

@@ -356,7 +356,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     assert "37 owners of 100 records each" in shown_texts(at)
     assert "owners_map" in figure_keys(at)
     fine(at.number_input(key="data_owners.owners").set_value(20.0).run())
-    assert "#### Work alone: for 20 owners sharing does not pay." in raw_texts(at)
+    assert "## Work alone: for 20 owners sharing does not pay." in raw_texts(at)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
         at.session_state["data_owners.tabs"] = tab
         fine(at.run())

@@ -1,0 +1,36 @@
+"""What axe-core, the usual checker of accessibility, finds wrong with a page."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from playwright.sync_api import Page
+
+STREAMLITS = {
+    # A section of the navigation is a `div` between the list and its items, which stand in no list of their own.
+    "list": "[data-testid='stSidebarNavItems']",
+    "listitem": "[data-testid='stSidebarNavItems'] li",
+}
+"""Rules that Streamlit 1.67 itself breaks, and where: no option and no code of ours has a say in it."""
+# Figures are pictures with a sentence each, and tests/test_theme.py holds their contrast. A main button is drawn plain on a
+# dark page (`fields.main_button`), which begins with the page's next run: here the colours change without one.
+_LOOK = """([within, dark, streamlits]) => axe.run(
+    {include: within, exclude: ['.js-plotly-plot', ...(dark ? ["[data-testid='stBaseButton-primary']"] : [])]},
+    {resultTypes: ['violations'], preload: false, elementRef: true, ...(dark ? {runOnly: ['color-contrast']} : {})}
+).then(({violations}) => violations.flatMap(({id, help, nodes}) => nodes
+    .filter(({element}) => !(id in streamlits && element.matches(streamlits[id])))
+    .map(({target, failureSummary}) => `${id}: ${help}: ${target}: ${failureSummary}`)))"""
+
+
+def violations(page: Page, within: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
+    """What is wrong by all of axe's rules; on a dark page by that of contrast, as nothing else goes by colours.
+
+    Args:
+        page: Settled.
+        within: What is looked at, in CSS.
+        dark: Whether the page is.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found: list[str] = page.evaluate(_LOOK, [within, dark, STREAMLITS])
+    return found
