@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TEXTS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))}
-MOST_LINES = 120
-MOST_BYTES_OF_PICTURES = 1_500_000
 
 
 def table_rows() -> dict[str, str]:
@@ -31,10 +29,6 @@ def table_rows() -> dict[str, str]:
             first, rest = line.strip("|").split("|", 1)
             rows[first.strip(" *`")] = rest.strip(" |")
     return rows
-
-
-def test_the_readme_is_read_in_two_minutes() -> None:
-    assert len(README.splitlines()) < MOST_LINES
 
 
 def test_the_table_names_every_page_with_its_question() -> None:
@@ -129,13 +123,11 @@ def test_the_contents_name_every_page_of_the_documentation() -> None:
     assert {path.name for path in DOCS.glob("*.md")} - {"README.md"} == named
 
 
-def test_the_pictures_are_those_of_the_script_and_small() -> None:
+def test_the_pictures_are_those_of_the_script() -> None:
     pytest.importorskip("playwright")
     made = {
         f"{picture.name.replace('_', '-')}.png"
         for picture in runpy.run_path(str(DOCS / "pictures.py"))["pictures"]()
     }
     shown = {name for text in TEXTS.values() for name in re.findall(r"\]\((?:docs/)?img/([^)]+)\)", text)}
-    files = {path.name: path.stat().st_size for path in (DOCS / "img").iterdir()}
-    assert made == shown == set(files)
-    assert sum(files.values()) < MOST_BYTES_OF_PICTURES
+    assert made == shown == {path.name for path in (DOCS / "img").iterdir()}

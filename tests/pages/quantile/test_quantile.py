@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
-from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound, several
+from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.quantile import answer, card, figures, inputs, tabs, work
@@ -141,8 +141,8 @@ def test_the_answer_is_that_of_the_core():
     words = words_of(found)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
-        "All 140 caps were tried. Each cap was tried on the same 50 subsamples. The error stated is the average"
-        in words
+        f"All 140 caps were tried. Each cap was tried on the same {mechanism.SEARCH_SUBSAMPLES} subsamples. "
+        "The error stated is the average" in words
     )
     assert "nothing is proved for other subsamples" in words
 
@@ -187,7 +187,10 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert found.numbers[1].text == wording.percent(best.rank_error)
     said = card.with_spread(best.rank_error, best.standard_error)
     assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in words
-    assert found.numbers[1].note == f"± {wording.percent(best.standard_error)} (400 subsamples)"
+    assert (
+        found.numbers[1].note
+        == f"± {wording.percent(best.standard_error)} ({mechanism.SUBSAMPLES} subsamples)"
+    )
     assert "the release draws its own" in words
     subsamples = quantile.subsample_errors([problem()], WeightKind.CAP, best.bound)
     low, high = wording.percent(subsamples.min()), wording.percent(subsamples.max())
