@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import http.client
 import os
 import re
@@ -11,16 +12,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
 from streamlit import net_util
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
-from pages.shared import demo
+from pages.shared import demo, server
 from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
 from tests import foreign
 from tests.browser import browser as helpers
@@ -310,6 +314,32 @@ def test_a_demo_refuses_uploads_before_it_reads_them(app):
     port = app.url.rpartition(":")[2]
     for headers in ({"host": "demo.example.org"}, {"host": f"127.0.0.1:{port}"}):
         assert open_websocket(app.url, origin=DEMO, **headers).status == (101 if is_demo else 403)
+
+
+def test_uploads_are_read_without_a_disk(monkeypatch):
+    content = os.urandom(1 << 16) * 200  # 13 MB; Starlette alone would write what is above 1 MB to a file
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    pieces = iter(
+        [head, *(content[at : at + 65_536] for at in range(0, len(content), 65_536)), b"\r\n--x--\r\n"]
+    )
+
+    async def receive() -> dict[str, object]:
+        piece = next(pieces, b"")
+        return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+    async def uploaded() -> bytes:  # as Streamlit's route has it
+        asked = scope(method="PUT", content_type="multipart/form-data; boundary=x")
+        async with Request(asked, receive).form() as form:
+            file = form["file"]
+            assert isinstance(file, UploadFile)
+            return await file.read()
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert server.SCRIPT.is_file()  # to import the module is what settles it
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    assert asyncio.run(uploaded()) == content
 
 
 def test_a_demo_with_wrong_settings_does_not_start(tmp_path):

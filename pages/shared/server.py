@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from starlette.formparsers import MultiPartParser
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
@@ -32,6 +33,10 @@ SCRIPT = Path(__file__).resolve().parent / "shell" / "main.py"
 # entry, and failed with ModuleNotFoundError. Last, so that nothing there takes the place of a library.
 if str(SCRIPT.parent) not in sys.path:
     sys.path.append(str(SCRIPT.parent))
+
+# Starlette would write uploads of more than 1 MB to the temporary folder, as a file without a name, before Streamlit
+# takes them into memory as a whole. 0 is no limit: how large an upload may be, Streamlit judges before (maxUploadSize).
+MultiPartParser.spool_max_size = 0
 
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
 ROUTES: list[BaseRoute] = [*serving.ROUTES]

@@ -107,7 +107,7 @@ def _read_uploads(key: str) -> None:
     if not files:
         return
     names = [file.name for file in files]
-    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk
+    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         held = [counting.Held(file.getvalue()) for file in files]
         _drop(files)
         _look(held, names, None)
@@ -121,7 +121,7 @@ def _read_uploads(key: str) -> None:
             with path.open("wb") as target:
                 shutil.copyfileobj(file, target)
             paths.append(path)
-    except OSError as error:
+    except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
         _not_read(names, problems_of(error))
     else:

@@ -147,7 +147,7 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert "not yet counted" in shown_texts(at)
     assert workspaces() - before  # it waits there, in a temporary folder
     at = until_counted(use(at))
-    assert "In use: shop_events.csv.gz" in unescaped(at.subheader[0].value)
+    assert "In use: shop_events.csv.gz" in unescaped(at.header[0].value)
     assert not workspaces() - before
     assert data(at).histogram == samples.load("shop-events").histogram
     assert data(at).values is not None
@@ -211,7 +211,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(local, ev
     path.write_bytes(SHOP_EVENTS)
     at = until_counted(use(look_at(at, path)))
     assert not errors(at)
-    assert "In use: events [1].csv" in unescaped(at.subheader[0].value)
+    assert "In use: events [1].csv" in unescaped(at.header[0].value)
     assert data(at).histogram == samples.load("shop-events").histogram
     assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
 
@@ -220,7 +220,7 @@ def fails(*arguments, **options):
     raise KeyError("s3cr3t")
 
 
-def no_room(*arguments):
+def no_room(*arguments, **options):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -234,16 +234,18 @@ FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. 
         ({"open_files": fails}, UNFORESEEN),
         ({"count": fails}, UNFORESEEN),
         ({"count": fails, "formats.read_small": lambda *arguments: None}, UNFORESEEN),
-        ({"HELD_BYTES": 0, "shutil": no_room}, FULL),
+        ({"HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
+        ({"HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
     ],
-    ids=["look", "count a small file", "count a large file", "copy"],
+    ids=["look", "count a small file", "count a large file", "copy", "folder"],
 )
 def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, changes, says):
     before, at = workspaces(), open_app("Your data")
     in_use = data(at)
     with monkeypatch.context() as patched:
         for name, new in changes.items():
-            patched.setattr("shutil.copyfileobj" if name == "shutil" else f"dpcore.counting.{name}", new)
+            of_python = name.startswith(("shutil.", "tempfile."))
+            patched.setattr(name if of_python else f"dpcore.counting.{name}", new)
         upload(at, SHOP_EVENTS, "shop_events.csv")
         if "count" in changes:
             at = until_counted(use(at))
