@@ -203,7 +203,17 @@ def shown_texts(at: AppTest) -> str:
 
 def raw_texts(at: AppTest) -> str:
     """Every text of the page, as Markdown and LaTeX."""
-    kinds = (at.title, at.subheader, at.markdown, at.caption, at.info, at.error, at.warning, at.code)
+    kinds = (
+        at.title,
+        at.header,
+        at.subheader,
+        at.markdown,
+        at.caption,
+        at.info,
+        at.error,
+        at.warning,
+        at.code,
+    )
     metrics = [" ".join(metric) for metric in metrics_of(at)]
     return "\n".join([*(str(e.value) for kind in kinds for e in kind), *metrics])
 

@@ -45,7 +45,7 @@ def histogram_of(at) -> dict[int, int]:
 def test_before_anything_is_chosen_the_default_sample_is_in_use():
     at = open_app("Your data")
     assert data(at) == samples.load(session.DEFAULT_SAMPLE)
-    (heading,) = at.subheader
+    (heading,) = at.header
     assert unescaped(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
     assert "4,372 users" in shown_texts(at)
     assert "406,829 rows" in shown_texts(at)
@@ -56,7 +56,7 @@ def test_samples_are_switched():
     for key in samples.SAMPLES:
         fine(at.selectbox(key="your_data.sample").set_value(key).run())
         assert data(at) == samples.load(key)
-        assert samples.SAMPLES[key].title in unescaped(at.subheader[0].value)
+        assert samples.SAMPLES[key].title in unescaped(at.header[0].value)
         assert not errors(at)
 
 
@@ -128,7 +128,7 @@ def a_good_file_works(at) -> None:
     use(upload(at, GOOD, "good.csv"))
     assert histogram_of(at) == {3: 1, 4: 2}
     assert not errors(at)
-    assert "In use: good.csv" in unescaped(at.subheader[0].value)
+    assert "In use: good.csv" in unescaped(at.header[0].value)
 
 
 def test_a_file_that_cannot_be_read_gives_a_sentence_and_the_app_goes_on():
