@@ -331,10 +331,9 @@ class Diagnosis:
         text = part.format is Format.TEXT and part.encoding.startswith("utf-8")
         return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
 
-    @staticmethod
-    def _rejected(duck: Duck, its: Reading) -> list[rejects.Rejected]:
+    def _rejected(self, duck: Duck, its: Reading) -> list[rejects.Rejected]:
         """The lines that DuckDB refuses, by kind."""
-        if its.part.format is Format.TEXT and not its.short_rows:
-            return rejects.lines_of(duck, its)
+        if its.part.format is Format.TEXT:
+            return rejects.lines_of(duck, its, self.should_stop)
         duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
         return []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import copy
+import ctypes
 import functools
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +108,16 @@ _NO_EXTENSIONS: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+
+
+def give_back() -> None:
+    """Return to the system what Arrow and the C library keep of memory that nobody uses any more; some milliseconds."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # Other C libraries than GNU's have no such call.
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class Duck:

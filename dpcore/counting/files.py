@@ -20,7 +20,7 @@ from dpcore.counting.formats import Format, Kind, Packing
 from dpcore.counting.held import File, Held, name_of, same_bytes, same_file
 from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
 from dpcore.counting.reading import Reading, cells_of, parquet_scan
-from dpcore.counting.text import read_table
+from dpcore.counting.text import TooManyCells, read_table
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, long_line
@@ -186,9 +186,13 @@ def _look(
     content = formats.read_small(path, kind, most, name) if most > 0 else None
     if content is not None:
         is_json = kind.format is Format.JSON
-        table = small.json_table(content, name)[0] if is_json else read_table(content, name)
-        table = _packed(table, kind)
-        return (in_memory(table), table), len(content)
+        try:
+            table = small.json_table(content, name)[0] if is_json else read_table(content, name)
+            table = _packed(table, kind)
+            return (in_memory(table), table), len(content)
+        except TooManyCells:  # DuckDB reads them as it reads large files, of which it holds little
+            if kind.is_json_array:
+                raise
     if kind.is_json_array:
         what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
         raise refusal(what, remedy="Write one JSON object per line instead of an array")
@@ -208,9 +212,10 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
         if not head:
             what = f"the line is longer than the {formats.HEAD_BYTES:,} bytes that are looked at first"
             raise refusal(what, "line 1", "Write one JSON object per line, without long texts")
-        table, keys = small.json_table(head, name)
+        table, keys = small.json_table(head, name, HEAD_ROWS)
         if not kind.whole:
-            first = f"Columns are the keys of the first {len(table.frame):,} objects"
+            objects = sum(1 for line in head.split(b"\n") if line.strip())
+            first = f"Columns are the keys of the first {objects:,} objects"
             table = replace(table, notes=(*table.notes, f"{first}; keys that come later are not offered."))
         encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
         return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
@@ -222,9 +227,10 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
 
 def _text_head(kind: Kind, name: str) -> Table:
     """The rows in the first bytes. The cut may fall inside a character, a line, or a quoted line break."""
-    if kind.whole:
-        return _head(read_table(kind.head, name))
     head = kind.head
+    if kind.whole:
+        with suppress(TooManyCells):
+            return _head(read_table(head, name))
     # Most files need no more than the rows that are looked at, which takes a third of the time.
     with suppress(InvalidInput):
         if cut := _line_end(head, HEAD_ROWS):

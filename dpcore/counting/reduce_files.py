@@ -17,7 +17,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
-from dpcore.counting.duck import Duck, in_part, literal, sql_of
+from dpcore.counting.duck import Duck, give_back, in_part, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
@@ -36,6 +36,10 @@ PASSES = (1, 7, 61)
 """In how many parts users are counted, one after another, when fewer need more than the memory limit."""
 
 SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
+HELD_CELLS = 1_000_000
+"""Cells of tables in memory that the DuckDB counts which all share: what that took it keeps, 100 bytes a cell."""
+TABLE_LIMIT = 400_000_000
+"""Bytes that DuckDB may use beside a table in memory."""
 _ROOM = 1_000_000
 """Bytes without which a disk is as good as full."""
 
@@ -75,8 +79,13 @@ class Files:
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
         self._queries = steps.total
-        self._in_memory = all(part.table is not None for part in parts)
-        self._workspace = None if self._in_memory else Workspace()
+        held = [part.table.frame.size for part in parts if part.table is not None]
+        self._in_memory = len(held) == len(parts)
+        small = self._in_memory and sum(held) <= HELD_CELLS
+        self._workspace = None if small else Workspace()
+        if self._in_memory:
+            self._threads = 1  # Sums of a table are then the same each time.
+            self._memory_limit = min(memory_limit, TABLE_LIMIT)  # The table itself takes as much.
         self._numbers: dict[str, str] = {}
         self.decimals: dict[str, str] = {}
         self.encodings: dict[int, str] = {}
@@ -89,8 +98,9 @@ class Files:
         self._readings = [Reading(p, buffer=buffer, texts=texts) for p in parts]
         if self._workspace is not None:
             for at, its in enumerate(self._readings):
-                path = safe_path(its.part.path, self._workspace)
-                self._readings[at] = replace(its, part=replace(its.part, path=path))
+                if its.part.table is None:
+                    path = safe_path(its.part.path, self._workspace)
+                    self._readings[at] = replace(its, part=replace(its.part, path=path))
 
     def reduce(self) -> Reduced:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again as it is.
@@ -111,6 +121,9 @@ class Files:
                 except InvalidInput:
                     truncation.verdict()  # What is wrong with a file that was cut off is mostly that.
                     raise
+                finally:
+                    if self._workspace is not None:
+                        give_back()
                 truncation.verdict()
                 return reduced
 

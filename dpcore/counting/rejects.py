@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
@@ -19,6 +21,8 @@ from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 
 PLACES = 3
 """How many places of one kind are named."""
+MANY = 10_000
+"""Lines (short ones: cells) that are refused, above which DuckDB is not asked: it holds 1 kB of each (measured)."""
 SHORT = "MISSING COLUMNS"
 _SAID = {
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
@@ -54,18 +58,67 @@ class Rejected:
     fields: int
 
 
-def lines_of(duck: Duck, reading: Reading) -> list[Rejected]:
+def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
     """The lines that cannot be read, by kind.
+
+    Args:
+        duck: What refused the file.
+        reading: How it was read.
+        should_stop: Asked while the fields of its lines are counted.
 
     Raises:
         duckdb.Error: The file cannot be read at all.
     """
+    counted = _lines_by_fields(reading.part, should_stop)
+    width = len(reading.part.columns)
+    short = [kind for kind in counted if kind.kind == SHORT and kind.count * width > MANY]
+    if sum(kind.count for kind in counted if kind.kind != SHORT) > MANY:
+        return counted
+    if short:  # with the missing cells filled in, DuckDB holds none of these lines
+        reading = replace(reading, short_rows=True, alone=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
     found = duck.connection.execute(
         f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return [Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in found]
+    return short + [Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in found]
+
+
+def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejected]:
+    """The lines that have too few or too many fields, or marks that do not fit; or the first that is not UTF-8."""
+    columns, began = len(part.columns), 0
+    counts, places = Counter[str](), dict[str, list[tuple[int, int]]]()
+
+    def note(kind: str, fields: int = 0) -> None:
+        counts[kind] += 1
+        if counts[kind] <= PLACES:
+            places.setdefault(kind, []).append((part.skip + began + 1, fields))
+
+    behind = re.compile(rf'" +(?=[{re.escape(part.separator)}\n])')  # a closing mark: nothing to DuckDB
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        lines = formats.lines_of(file, part.skip, newline=None)
+        closed = (behind.sub('"', line) if '" ' in line else line for line in lines)
+        records = csv.reader(closed, delimiter=part.separator, skipinitialspace=True, strict=True)
+        for at in itertools.count():
+            try:
+                record = next(records)
+            except StopIteration:
+                break
+            except UnicodeDecodeError:
+                return [Rejected("INVALID UNICODE", 1, (), 0)]
+            except csv.Error as error:
+                note("LINE SIZE OVER MAXIMUM" if "limit" in str(error) else "UNQUOTED VALUE")
+            else:
+                # DuckDB takes a delimiter at the end of a line for none.
+                fields = len(record) - (len(record) == columns + 1 and not record[-1])
+                if 0 < fields < columns:
+                    note(SHORT, fields)
+                elif fields > columns:
+                    note("TOO MANY COLUMNS", fields)
+            if at % 10_000 == 0:
+                check_stop(should_stop)
+            began = records.line_num
+    return [Rejected(kind, counts[kind], [n for n, _ in its], its[0][1]) for kind, its in places.items()]
 
 
 def _fields(message: str) -> int:

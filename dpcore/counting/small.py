@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import zipfile
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
+import pandas as pd
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -22,6 +24,7 @@ from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
+from dpcore.counting.text import TooManyCells
 from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout
@@ -29,23 +32,32 @@ from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
-MAX_BESIDE_BYTES = 300_000_000
-"""Largest unpacked size of what is read before the first row and cannot be stopped: shared texts and styles."""
+MAX_BESIDE_BYTES = 100_000_000
+"""Largest unpacked size of what is read before the first row and cannot be stopped: shared texts and styles. Short
+texts take six times as much in Python."""
 MAX_SHEET_ROWS = 1_048_576
 """As many as Excel has. A file may claim any number, and a kilobyte of it unpacks to millions of empty ones."""
 MAX_SHEET_CELLS = 12_000_000
 """Cells that are looked at, the empty ones before the last of a row among them: half a minute of work."""
+PACKED_CELLS = 200_000
+"""Cells of a sheet that are held as Python objects at most, and a row more."""
 _MERGED = b"<mergeCell "
 _AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 
 
-def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
+def json_table(content: bytes, name: str, most: int | None = None) -> tuple[Table, tuple[str, ...]]:
     """JSON Lines, or one array of objects, as a table: a column per key, nested values as JSON.
+
+    Args:
+        content: The file.
+        name: File name, for messages.
+        most: How many rows are read; all where None.
 
     Returns:
         The table, whose names are tidied, and the keys as they are written.
 
     Raises:
+        TooManyCells: Its objects lack so many keys that it is not to be held in memory.
         InvalidInput: Not UTF-8, not JSON, not objects ...; the first lines that are wrong are named.
     """
     import duckdb
@@ -65,11 +77,13 @@ def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
         try:
             keys = _keys(duck, held)
             part = Part(held, name, Format.JSON, Packing.NONE, keys, keys=keys)
-            frame = cells_of(duck, Reading(part))
+            if most is None:
+                TooManyCells.refuse(text.count("\n") + 1, len(keys), len(held.content))
+            frame = cells_of(duck, Reading(part), most)
         except duckdb.Error:
             refuse_bad_lines(held.open(), "")
             raise refusal("this is not JSON", remedy=NOT_JSON) from None
-    numbers = range(2, len(frame) + 2) if is_array else lines
+    numbers = range(2, len(frame) + 2) if is_array else lines[: len(frame)]
     table = table_of_cells(keys, frame, np.array([1, *numbers], np.int64), name)
     table = replace(table, layouts=(FileLayout(name, FileKind.JSON),))
     if is_array:
@@ -185,26 +199,22 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
             sheets = book.worksheets
             seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
             sheet = (seen or sheets)[0] if sheets else None
-            rows = [] if sheet is None else _sheet_rows(sheet, should_stop)
+            rows = _SheetRows() if sheet is None else _sheet_rows(sheet, should_stop)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
         what = "the Excel workbook is damaged or protected"
         raise refusal(what, remedy="Save it again, or save it as CSV (UTF-8)") from None
-    filled = [(number, row) for number, row in rows if any(row)]
-    if not filled:
+    if not rows.numbers:
         raise refusal("the first sheet is empty", remedy="Put the table on the first sheet")
-    notes = [*_merged_cells(path, sheet), *_without_errors(filled)]
+    notes = [*_merged_cells(path, sheet), *rows.errors()]
     if len(sheets) > 1:
         which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
         notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
-    width = max(at + 1 for _, row in filled for at, cell in enumerate(row) if cell)
-    if width > MAX_COLUMNS:
-        raise refusal(f"there are {width:,} columns; at most {MAX_COLUMNS:,} are read", "row 1",
-                                    "Keep the columns that say who, what and how much")  # fmt: skip
-    cells = [(row + [""] * width)[:width] for _, row in filled]
-    lines = np.array([number for number, _ in filled], np.int64)
-    table = table_of_cells(cells[0], cells[1:], lines, name)
+    lines = np.array(rows.numbers, np.int64)
+    cells = rows.cells()
+    header = [str(cell) for cell in cells.iloc[0]]
+    table = table_of_cells(header, cells.iloc[1:].reset_index(drop=True), lines, name)
     of_sheet = "" if sheet is None or sheet is sheets[0] else sheet.title
     layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=of_sheet)
     return replace(table, notes=(*notes, *table.notes), layouts=(layout,))
@@ -216,17 +226,63 @@ _ERRORS = word_set(
 )
 
 
-def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
-    """Empty the cells that hold an error, and say so."""
-    found = [(row, at, number) for number, row in rows for at, cell in enumerate(row) if cell in _ERRORS]
-    if not found:
-        return []
-    for row, at, _ in found:
-        row[at] = ""
-    cells = wording.counted(len(found), "cell holds", "cells hold")
-    count = wording.agreeing(len(found), "counts", "count")
-    first = f"(first: line {found[0][2]:,})"
-    return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
+class _SheetRows:
+    """The rows of a sheet that hold anything, as text: all but the last thousands of cells packed.
+
+    A cell that Python holds takes 60 bytes and more; packed it takes its text and 8 bytes.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._held: list[list[str]] = []
+        self._cells = 0
+        self._packed: list[pd.DataFrame] = []
+        self._errors, self._first_error = 0, 0
+
+    def add(self, number: int, row: Sequence[Any]) -> None:
+        """Take a row, and empty its cells that hold an error of a formula."""
+        cells = [_cell(value) for value in row]
+        if not any(cells):
+            return
+        while not cells[-1]:
+            cells.pop()
+        if len(cells) > MAX_COLUMNS:
+            raise refusal(
+                f"there are {len(cells):,} columns; at most {MAX_COLUMNS:,} are read",
+                f"row {number:,}",
+                "Keep the columns that say who, what and how much",
+            )
+        for at, cell in enumerate(cells):
+            if cell in _ERRORS:
+                cells[at] = ""
+                self._errors, self._first_error = self._errors + 1, self._first_error or number
+        self.numbers.append(number)
+        self._held.append(cells)
+        self._cells += len(cells)
+        if self._cells > PACKED_CELLS:
+            self._pack()
+
+    def _pack(self) -> None:
+        width = max(map(len, self._held))
+        full = [cells + [""] * (width - len(cells)) for cells in self._held]
+        self._packed.append(pd.DataFrame(full, dtype="str"))
+        self._held, self._cells = [], 0
+
+    def cells(self) -> pd.DataFrame:
+        """All rows, as wide as the widest; what is missing is the empty string. To be called once."""
+        if self._held:
+            self._pack()
+        packed, self._packed = self._packed, []
+        return packed[0] if len(packed) == 1 else pd.concat(packed, ignore_index=True).fillna("")
+
+    def errors(self) -> list[str]:
+        """A note on the cells that held an error."""
+        if not self._errors:
+            return []
+        cells = wording.counted(self._errors, "cell holds", "cells hold")
+        count = wording.agreeing(self._errors, "counts", "count")
+        first = f"(first: line {self._first_error:,})"
+        return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
 
 
 def _merged_cells(path: File, sheet: Any) -> list[str]:
@@ -243,10 +299,10 @@ def _merged_cells(path: File, sheet: Any) -> list[str]:
     return [f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."]
 
 
-def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, list[str]]]:
+def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> _SheetRows:
     # The size that a sheet says it has is often wrong; rows beyond it would not be read.
     sheet.reset_dimensions()
-    rows, cells = [], 0
+    rows, cells = _SheetRows(), 0
     # Rows that are not in the file come as empty ones, however many they are, and so do cells before the first.
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         if number % 1_000 == 0:
@@ -259,7 +315,7 @@ def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, l
             what = f"the sheet has more than {MAX_SHEET_CELLS:,} cells"
             raise refusal(what, f"row {number:,}", f"{_AS_CSV}, or leave out columns")
         if any(value is not None for value in row):
-            rows.append((number, [_cell(value) for value in row]))
+            rows.add(number, row)
     return rows
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
@@ -30,6 +30,24 @@ from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_t
 from dpcore.data.layout import FileLayout
 from dpcore.data.tables import Table, with_content
 
+MAX_CELLS = 5_000_000
+"""Cells of a table in memory, where they are more than its bytes: lines that lack the last fields say little of it."""
+
+
+class TooManyCells(InvalidInput):
+    """A file of few bytes whose table would be large, as its lines lack most of the fields that the header names."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        what = f"most of its {rows:,} rows lack most of the {columns:,} columns, which makes {rows * columns:,} cells"
+        remedy = "Leave out the columns that few rows fill"
+        super().__init__([InputProblem(f"{what}; at most {MAX_CELLS:,} are read into memory", "", remedy)])
+
+    @classmethod
+    def refuse(cls, rows: int, columns: int, num_bytes: int) -> None:
+        """Refuse so many cells; where every line has its delimiters there are no more of them than bytes."""
+        if rows * columns > max(MAX_CELLS, num_bytes):
+            raise cls(rows, columns)
+
 
 def read_table(content: bytes, name: str) -> Table:
     """Read a text table: encoding and delimiter are recognised, the first line must name the columns.
@@ -40,6 +58,7 @@ def read_table(content: bytes, name: str) -> Table:
         name: File name, for messages.
 
     Raises:
+        TooManyCells: Its lines lack so many fields that it is not to be held in memory.
         InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
     """
     refuse_what_is_no_text(content)
@@ -51,6 +70,7 @@ def read_table(content: bytes, name: str) -> Table:
     header = first_record(data, separator)
     problems = Problems()
     names = checked_names(header, skipped + 1, problems, notes)
+    TooManyCells.refuse(data.count(b"\n") - 1, len(names), len(data))
     _say_comments(text, skipped, header, notes)
     part = Part(Held(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator)
     if line := rejects.reopened_mark(part):
