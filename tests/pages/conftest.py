@@ -33,7 +33,7 @@ def few_copies() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # of the session it would last into the tests of the core
 def few_subsamples() -> Iterator[None]:
     """Of a cap on Quantile, whose errors are averages over them: a tenth says the same of words, figures and wiring."""
     with pytest.MonkeyPatch.context() as patch:
