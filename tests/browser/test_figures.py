@@ -196,7 +196,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
         )
         return found
 
-    assert grounds() == ["#FFFFFF", "#16242B", "yes"]
+    assert grounds() == ["#FFFFFF", "#08151B", "yes"]
     page.emulate_media(color_scheme="dark")
     assert grounds() == ["#10191D", "#E8EEF0", "yes"]
     # Saved by the keyboard it is on white, whatever the page is.
@@ -235,7 +235,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert grounds()[0] == "#10191D"
     page.emulate_media(media="null", color_scheme="light")
     page.set_viewport_size(WIDE)
-    assert grounds() == ["#FFFFFF", "#16242B", "yes"]
+    assert grounds() == ["#FFFFFF", "#08151B", "yes"]
 
 
 def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:

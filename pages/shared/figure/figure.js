@@ -5,7 +5,7 @@
 const NOT_LOADED = "The figure cannot be drawn: a script did not arrive. Load this page anew.";
 const NOT_DRAWN = "The figure cannot be drawn.";
 // Pictures and paper are white, whatever the page is: the colours of the light theme.
-const PAPER = { text: "#16242B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D5D9" };
+const PAPER = { text: "#08151B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D5D9" };
 // In milliseconds. Curves take the first to move. The movement is the style sheet's: in the document the new curves
 // stand at once, while Plotly's own transitions leave shapes where they were.
 const TRANSITION = 120;

@@ -85,7 +85,8 @@ def test_no_page_writes_marks_for_symbols(title, link, state):
     at = begin(title, link="1", epsilon="1", **link)
     for key, value in state.items():
         at.session_state[key] = value
-    finished(at, "quantile.search_job", "quantile.poorer_job")
+    searches = ("quantile.search_job", "quantile.poorer_job", "regression.solve", "regression.caps")
+    finished(at, *searches, "training.runs_job", "factorisation.train_job")
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert not marks(raw_texts(at))
     assert not marks(words_of_widgets(at))
