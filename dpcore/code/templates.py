@@ -15,6 +15,7 @@ import jinja2
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice
 from dpcore.code.quote import python_literal, sql_name
 from dpcore.common.noise_error import NoiseKind
+from dpcore.data.delimited_text import SPACED
 
 
 @functools.cache
@@ -62,6 +63,7 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
         layout=layout,
         kinds=[file.kind.name for file in layout.files],
+        spaced=[file for file in layout.files if file.separator in SPACED],
         marks=any(layout.decimal(column) for column in choice.number_columns),
         decimals={name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
         number_columns=choice.number_columns,

@@ -54,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     spread = "file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group"
     add("--distribution-to", type=Path, help=spread)
     add("--value", help="column of values")
+    names = "names of the columns from left to right, with commas between, where the files hold none"
+    add("--names", help=names)
     counted = "what a contribution is: a row, a distinct task of a user, or the total of the value"
     add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=counted)
     nobody = "rows that name no user: leave them out, or count them as one user"
@@ -134,6 +136,8 @@ def _count(given: argparse.Namespace) -> Counted:
     _refuse_to_overwrite(sources, "--to", given.to)
     _refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     source = open_files(sources)
+    if given.names is not None:
+        source = source.with_names(given.names.split(","))
     limit = _bytes(given.memory)
     return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
 

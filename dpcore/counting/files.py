@@ -9,6 +9,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refusal, system_errors_said
 from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
@@ -23,7 +24,7 @@ from dpcore.counting.reading import Reading, cells_of, parquet_scan
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, long_line
+from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, SPACED, long_line
 from dpcore.data.encoding import encoding_by_marks
 from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells
@@ -83,6 +84,38 @@ class Source:
         labels = self.head.frame[LABEL_COLUMN]
         first = str(labels.iloc[0])
         return ReleaseFacts.from_label(first) if bool((labels == first).all()) else None
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the files do not say what their columns are called."""
+        return any(layout.names for layout in self.head.layouts)
+
+    def with_names(self, names: Sequence[str]) -> Source:
+        """The same files with other names for their columns, where they hold none.
+
+        Args:
+            names: From left to right.
+
+        Raises:
+            InvalidInput: The files name their columns; or these are too few, too many, empty or not distinct.
+        """
+        with Problems() as problems:
+            named = [" ".join(name.split()) for name in names]
+            if not self.unnamed:
+                problems.add("the files name their columns themselves")
+            if len(named) != len(self.columns):
+                columns = wording.counted(len(self.columns), "column")
+                problems.add(f"there are {columns}, and {wording.counted(len(named), 'name')}")
+            if not all(named) or len(set(named)) < len(named):
+                problems.add("every column needs a name of its own")
+        frame = self.head.frame.set_axis(named, axis=1)
+        layouts = tuple(replace(its, names=tuple(named)) if its.names else its for its in self.head.layouts)
+        head = replace(self.head, frame=frame, layouts=layouts)
+        parts = tuple(
+            replace(part, columns=tuple(named), table=None if part.table is None else head)
+            for part in self.parts
+        )
+        return replace(self, head=head, parts=parts)
 
     def close(self) -> None:
         """Remove the temporary folder it owns, if any; the person's own files stay."""
@@ -221,8 +254,10 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
         return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
     table = _text_head(kind, name)
     encoding = encoding_by_marks(kind.head) or table.encoding  # which knows of UTF-16 without a mark
-    skip = table.header_line - 1
-    return Part(path, name, Format.TEXT, kind.packing, table.columns, encoding, table.delimiter, skip), table
+    (layout,) = table.layouts
+    split = layout.separator if layout.separator in SPACED else ""
+    read = encoding, table.delimiter, layout.skip, split, not layout.names
+    return Part(path, name, Format.TEXT, kind.packing, table.columns, *read), table
 
 
 def _text_head(kind: Kind, name: str) -> Table:

@@ -20,6 +20,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
 from dpcore.data.column_names import shown
+from dpcore.data.delimited_text import SPACED, unspaced
 
 NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
@@ -180,7 +181,7 @@ def read_small(path: File, kind: Kind, most: int, name: str) -> bytes | None:
 
 def recode(
     path: File, packing: Packing, encoding: str, target: Path, name: str,
-    should_stop: ShouldStop | None = None, steps: Steps | None = None,
+    should_stop: ShouldStop | None = None, steps: Steps | None = None, split: str = "",
 ) -> None:  # fmt: skip
     """Write a text file as plain UTF-8 with newlines between lines, a piece at a time.
 
@@ -192,24 +193,33 @@ def recode(
         name: For messages.
         should_stop: Asked after every piece.
         steps: Told how much has been read.
+        split: What of `SPACED` stands between fields, in whose place a mark is written; empty for none.
 
     Raises:
-        InvalidInput: The bytes do not fit the encoding.
+        InvalidInput: The bytes do not fit the encoding; or such text holds quotation marks.
     """
     size = max(path.stat().st_size, 1)
     # The five undefined bytes are control characters in Latin-1, as in every browser.
     errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
     with plain_bytes(path, packing, name) as stream, target.open("w", encoding="utf-8", newline="") as out:
-        read = 0
+        read, rest = 0, ""
         while True:
             part = stream.read(_CHUNK)
             try:
-                out.write(decoder.decode(part, final=not part))
+                text = decoder.decode(part, final=not part)
             except UnicodeError:
                 what = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 remedy = "It may have been cut off or damaged; save it as UTF-8"
                 raise refusal(what, _of(name), remedy) from None
+            if split:
+                if '"' in text:
+                    what = f"there is a quotation mark, and fields stand between {SPACED[split]}"
+                    raise refusal(what, _of(name), "Save the file with commas between fields")
+                *lines, rest = (rest + text).split("\n")
+                text = "".join(unspaced(line, split) + "\n" for line in lines)
+                text += unspaced(rest, split) if not part else ""
+            out.write(text)
             if not part:
                 break
             read += len(part)

@@ -27,7 +27,9 @@ class Part:
         columns: Its columns, from left to right.
         encoding: Of text, as Python names it.
         delimiter: Of text; empty where there is one column.
-        skip: Lines of text above the header.
+        skip: Lines of text above the header, or above the first row where there is none.
+        split: Of text, what of `SPACED` stands between fields, so that it is written anew before it is counted.
+        named: Of such text, whether its first line names the columns.
         keys: Of JSON, the keys of the columns as they are written.
         types: Of Parquet, DuckDB's types of the columns.
         stamp: As `stamp_of` found it.
@@ -42,6 +44,8 @@ class Part:
     encoding: str = "utf-8"
     delimiter: str = ""
     skip: int = 0
+    split: str = ""
+    named: bool = True
     keys: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     stamp: tuple[int, int] = (0, 0)

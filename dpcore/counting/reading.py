@@ -158,7 +158,7 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     # DuckDB counts the line end in.
     columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
     options = [
-        "auto_detect = false", "header = true", f"skip = {part.skip}", packing,
+        "auto_detect = false", f"header = {str(part.named).lower()}", f"skip = {part.skip}", packing,
         f"columns = {{{columns}}}", f"delim = {literal(part.separator)}",
         "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES + 2}",
         f"buffer_size = {reading.buffer}",
@@ -202,8 +202,8 @@ def recoded(
     """The same file as plain UTF-8 under another path."""
     part = reading.part
     steps.total += 1
-    formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps)
-    return replace(reading, part=replace(part, path=target, packing=Packing.NONE, encoding="utf-8"))
+    formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps, part.split)
+    return replace(reading, part=replace(part, path=target, packing=Packing.NONE, encoding="utf-8", split=""))
 
 
 def renamed(roles: Roles, columns: Sequence[str]) -> Roles:

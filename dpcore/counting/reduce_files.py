@@ -111,7 +111,10 @@ class Files:
         """
         with closing(self._workspace) if self._workspace is not None else nullcontext():
             for at, its in enumerate(self._readings):
-                if not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT:
+                foreign = not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT
+                if its.part.split and not foreign:
+                    self._readings[at] = self._recode(at, its.part.encoding)
+                if foreign:
                     if not its.part.encoding.startswith("utf"):
                         self.notes.append(diagnose.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)

@@ -19,12 +19,18 @@ from dpcore.counting.reading import Reading, cells_of
 from dpcore.data.column_names import check_header_row, checked_names
 from dpcore.data.delimited_text import (
     ASCII_SEPARATORS,
+    FIELD_MARK,
     QUOTES,
+    SPACED,
+    fields_of,
     first_record,
+    names_columns,
     record_lines,
     refuse_long_lines,
     say_long_records,
     sniffed_delimiter,
+    spaced,
+    unspaced,
 )
 from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_text, without_preamble
 from dpcore.data.layout import FileLayout
@@ -66,6 +72,10 @@ def read_table(content: bytes, name: str) -> Table:
     data, skipped, delimiter = without_preamble(text)
     refuse_long_lines(data, skipped)
     delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
+    split, named = spaced(data) if delimiter in ("", " ") else "", True
+    if split:
+        data, named = _unspaced(data, split, notes)
+        delimiter, skipped = FIELD_MARK, skipped - (not named)
     separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
     header = first_record(data, separator)
     problems = Problems()
@@ -86,12 +96,33 @@ def read_table(content: bytes, name: str) -> Table:
         raise refusal("the quotation marks in the file do not match", remedy=QUOTES)
     say_long_records(starts, lengths, notes)
     frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
-    check_header_row(names, frame, starts, skipped + 1, problems, notes)
+    if named:
+        check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
     layout = FileLayout(
-        name, separator=separator, encoding=encoding_by_marks(content) or encoding, skip=skipped
+        name,
+        separator=split or separator,
+        encoding=encoding_by_marks(content) or encoding,
+        skip=skipped + (not named),
+        names=() if named else tuple(names),
     )
     return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
+
+
+def _unspaced(data: bytes, split: str, notes: list[str]) -> tuple[bytes, bool]:
+    """The text with a mark between fields and a line of names above; and whether the file has that line itself."""
+    lines = data.decode().split("\n")
+    header, *rows = [fields_of(line, split) for line in lines if line.strip()]
+    said = f"Fields stand between {SPACED[split]}"
+    # Rows of other lengths are named when they are read.
+    if named := names_columns(header, [row for row in rows if len(row) == len(header)]):
+        notes.append(f"{said}.")
+    else:
+        names = [f"column {at}" for at in range(1, len(header) + 1)]
+        notes.append(f'{said}. The first line holds no names, so columns are called "{names[0]}" and so on.')
+        lines.insert(0, FIELD_MARK.join(names))
+        return "\n".join([lines[0], *(unspaced(line, split) for line in lines[1:])]).encode(), named
+    return "\n".join(unspaced(line, split) for line in lines).encode(), named
 
 
 def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,18 @@ MAX_LINE_BYTES = 120_000
 BLANKS = " \t\n\r\v\f"
 """What is stripped from cells; a no-break space is not, as engines that count the same table keep it."""
 
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
+_RUN = re.compile(r"[ \t\r\v\f]+")
 _SNIFF_BYTES = 2 * MAX_LINE_BYTES
 _SNIFF_RECORDS = 50
 _DELIMITERS = "\t;|,"  # on a tie the one that seldom stands inside text comes first
 _OTHER_DELIMITERS = CONTROL_DELIMITERS + "^~#!:&%=*@$"
 """Tried where none of the usual ones fits. A blank is none of them: names have as many words as their header has."""
 DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
+SPACED = {" +": "blanks", "::": "double colons"}
+"""What else may stand between fields, where every line has as many: one or more blanks (`` +``), or ``::``."""
+FIELD_MARK = "\x1f"
+"""What stands between the fields of such a file once `unspaced` has read it; text holds no such character."""
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
 
 
@@ -75,6 +83,50 @@ def sniffed_delimiter(data: bytes) -> str:
     if best_score[0]:
         return best
     return next((other for other in _OTHER_DELIMITERS if _fits(text, other)), best)
+
+
+def spaced(data: bytes) -> str:
+    """What of `SPACED` stands between fields: all first lines have as many, and one column holds numbers; else empty.
+
+    Names have as many words as their header has, and no numbers.
+    """
+    head = data[:_SNIFF_BYTES]
+    if len(data) > len(head):
+        head = head[: head.rfind(b"\n") + 1]
+    lines = [line for line in head.decode("utf-8", "ignore").split("\n") if line.strip(BLANKS)]
+    if b'"' in head or len(lines) < 2:
+        return ""
+    for split in reversed(SPACED):
+        rows = [fields_of(line, split) for line in lines]
+        if (
+            len(rows[0]) > 1
+            and len(set(map(len, rows))) == 1
+            and any(map(_numeric, zip(*rows[1:], strict=True)))
+        ):
+            return split
+    return ""
+
+
+def fields_of(line: str, split: str) -> list[str]:
+    """The fields of a line between what of `SPACED` stands there; blanks around them are no part of them."""
+    line = line.strip(BLANKS)
+    return _RUN.split(line) if split == " +" else [field.strip(BLANKS) for field in line.split(split)]
+
+
+def unspaced(line: str, split: str) -> str:
+    """A line with `FIELD_MARK` between its fields."""
+    return FIELD_MARK.join(fields_of(line, split))
+
+
+def names_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first line holds names: no number stands there above numbers alone."""
+    return not any(
+        _numeric([name, *column]) for name, column in zip(header, zip(*rows, strict=True), strict=True)
+    )
+
+
+def _numeric(cells: Iterable[str]) -> bool:
+    return all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:

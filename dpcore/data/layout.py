@@ -29,9 +29,11 @@ class FileLayout:
     Attributes:
         name: What a person calls it.
         kind: What it holds.
-        separator: What stands between fields of text.
+        separator: What stands between fields of text: one character, or ``::``; a blank and a plus sign stand for one
+            or more blanks.
         encoding: Of text, as Python names it.
-        skip: Lines of text, or rows of a sheet, above the header.
+        skip: Lines of text, or rows of a sheet, above the header, or above the first row where there is none.
+        names: What the columns are called where the file does not say it; else empty.
         sheet: Of a workbook, the name of the sheet that was read; empty for the first one.
         packing: ``gzip`` or ``zstd`` where it is compressed, else empty.
     """
@@ -43,6 +45,7 @@ class FileLayout:
     skip: int = 0
     sheet: str = ""
     packing: str = ""
+    names: tuple[str, ...] = ()
 
     @classmethod
     def by_name(cls, name: str) -> FileLayout:

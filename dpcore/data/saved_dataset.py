@@ -142,7 +142,8 @@ def _content(dataset: Dataset) -> dict[str, Any]:
 def _layout_to_json(layout: TableLayout) -> dict[str, Any]:
     return {
         "files": [
-            {**vars(file), "name": cut(file.name, NAME), "kind": file.kind.value} for file in layout.files
+            {**vars(file), "name": cut(file.name, NAME), "kind": file.kind.value, "names": list(file.names)}
+            for file in layout.files
         ],
         "numbers": [list(entry) for entry in layout.numbers],
         "missing_is_a_user": layout.missing_is_a_user,
@@ -264,12 +265,14 @@ def _layout(part: Part) -> TableLayout | None:
 
 
 def _file_layout(part: Part) -> FileLayout | None:
-    found = part.members([f.name for f in fields(FileLayout)])
+    found = part.members([f.name for f in fields(FileLayout) if f.name != "names"], ["names"])
     if found is None:
         return None
     given: dict[str, Any] = {
-        name: its.text(NAME) for name, its in found.items() if name not in ("kind", "skip")
+        name: its.text(NAME) for name, its in found.items() if name not in ("kind", "skip", "names")
     }
+    if "names" in found:  # Files of earlier versions have none.
+        given["names"] = tuple(name.text(NAME) for name in found["names"].entries(MOST_NAMES) or ())
     given["kind"] = found["kind"].one_of({kind.value: kind for kind in FileKind})
     given["skip"] = found["skip"].whole(0, 10**9)
     return FileLayout(**given)

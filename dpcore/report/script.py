@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import resources
@@ -263,8 +263,9 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_user=tuple(further),
         contribution=data.contribution,
     )
-    files = [data.name]
+    files, names = [data.name], tuple[str, ...]()
     if data.layout is not None:
+        names = data.layout.files[0].names
         files = [file.name for file in data.layout.files]
         one_user = data.layout.missing_is_a_user
         roles = replace(roles, missing_users=MissingUsers.ONE_USER if one_user else MissingUsers.LEAVE_OUT)
@@ -275,14 +276,15 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
         "# What was loaded in Your data: the answer needs its rows.\n"
         f"FILES = {files!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Your data into this folder.")\n'
-        f"data = {_read(code, 'FILES', code.of(roles), code.of(data.disclosure))}"
+        f"data = {_read(code, 'FILES', code.of(roles), code.of(data.disclosure), names)}"
     )
 
 
-def _read(code: Code, files: str, roles: str, kind: str) -> str:
+def _read(code: Code, files: str, roles: str, kind: str, names: Sequence[str] = ()) -> str:
     code.use("count", "dpcore.counting")
     code.use("open_files", "dpcore.counting")
-    return f"count(open_files({files}), {roles}, {kind}).dataset"
+    named = f".with_names({code.of(list(names))})" if names else ""  # where the files hold none
+    return f"count(open_files({files}){named}, {roles}, {kind}).dataset"
 
 
 _HEAD = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.

@@ -24,6 +24,7 @@ QUESTION = Question(
         "upload_public",
         "upload_missing",
         "upload_copies",
+        "upload_names",
         "upload_further",
         "upload_further_task",
         "upload_contribution",

@@ -199,6 +199,7 @@ def _finish_look() -> None:
     state[QUESTION.key("upload_public")] = Disclosure.PRIVATE if stated is None else Disclosure.DP_RELEASE
     state[QUESTION.key("upload_missing")] = MissingUsers.LEAVE_OUT
     state[QUESTION.key("upload_copies")] = False
+    state[QUESTION.key("upload_names")] = ", ".join(source.columns)
 
 
 def _say(problems: tuple[InputProblem, ...]) -> None:

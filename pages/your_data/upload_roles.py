@@ -9,6 +9,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
@@ -69,6 +70,14 @@ def choose(source: counting.Source) -> Roles:
     for note in head.notes:
         st.caption(plain(note, 300))
     st.dataframe(bringing.preview(head), hide_index=True, alt="The first rows of the file")
+    if source.unnamed:
+        st.text_input(
+            "Names of the columns, with commas between",
+            key=QUESTION.key("upload_names"),
+            on_change=_rename,
+            persist_state="session",
+            help="The file names none. From left to right, as many as there are; programs will have them, too.",
+        )
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
     kinds = {kind: kind.value for kind in ROLES_OF}
     kind: TableKind = fields.radio(
@@ -105,6 +114,19 @@ def choose(source: counting.Source) -> Roles:
             help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
         )
     return roles
+
+
+def _rename() -> None:
+    """Call the columns of a file without a header what the person has entered."""
+    state = st.session_state
+    source: counting.Source = state[QUESTION.key("upload_table")]
+    try:
+        source = source.with_names(state[QUESTION.key("upload_names")].split(","))
+    except InvalidInput as refused:
+        state[QUESTION.key("upload_problems")] = refused.problems
+        return
+    state[QUESTION.key("upload_table")], state[QUESTION.key("upload_problems")] = source, ()
+    propose(source.roles)
 
 
 def _size(num_bytes: int) -> str:

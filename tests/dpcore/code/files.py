@@ -161,6 +161,9 @@ def _layout(name: str, decimal: str = "", **fields: Any) -> TableLayout:
     return TableLayout((FileLayout(name, **fields),), ((VALUE, decimal),))
 
 
+SHORT = tuple(row for row in ROWS if " " not in row[0])
+
+
 NASTY: dict[str, Nasty] = {
     "blanks in ids": Nasty(
         lambda: _text(_blanks, "", extra=',p1,5.5\n"  ",p2,8\n').encode(), _layout("blanks.csv")
@@ -196,6 +199,22 @@ FURTHER: dict[str, Nasty] = {
             codecs.BOM_UTF16_LE + _text(lambda _, row: "\t".join(map(str, row)), "", "\t").encode("utf-16-le")
         ),
         _layout("unicode.txt", separator="\t", encoding="utf-16"),
+    ),
+    "blanks between fields": Nasty(
+        lambda: "".join(f"  {user} {group}   {amount}\n" for user, group, amount in SHORT).encode(),
+        _layout("cdnow.txt", separator=" +", names=(USER, GROUP, VALUE)),
+        SHORT,
+    ),
+    "blanks and a header": Nasty(
+        lambda: _text(lambda _, row: f"{row[0].replace(' ', '')}   {row[1]}  {row[2]} ", "", " ").encode(),
+        _layout("with header.dat", separator=" +"),
+        tuple((user.replace(" ", ""), group, amount) for user, group, amount in ROWS),
+    ),
+    "double colons": Nasty(
+        lambda: gzip.compress(
+            "".join(f"{user}::{group}:: {amount}\r\n" for user, group, amount in ROWS).encode("cp1252")
+        ),
+        _layout("ratings.dat", separator="::", encoding="cp1252", packing="gzip", names=(USER, GROUP, VALUE)),
     ),
     "nobody is a user": Nasty(
         lambda: _text(_blanks, "", extra=',p1,5.5\n"  ",p2,8\n , ,\n').encode(),

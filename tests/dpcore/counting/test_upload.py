@@ -4,12 +4,14 @@ import csv
 import dataclasses
 import gzip
 import io
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
+from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -433,3 +435,54 @@ def test_copied_rows_are_counted_and_the_other_user_column_is_named():
     assert any("is session_id the privacy unit, or user_id?" in note for note in data.notes)
     copied = dataset_of("user,product,t\na,x,1\na,x,1\nb,y,2\na,x,1\n")
     assert any("2 rows are exact copies of an earlier one (first: line 3)" in note for note in copied.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "rows"),
+    [
+        (" 1  2 3\n 4 5  6\n", 3, 2),
+        ("1::2::3\n4::5::6\n", 3, 2),
+        ("user day\nana 1\nbob 2\n", 2, 2),
+        (
+            "full name\nAnn Lee\nJohn Smith\n",
+            1,
+            2,
+        ),  # names have as many words as their header, and no numbers
+        ("when\n2024-01-01 12:00\n2024-01-02 13:00\n", 1, 2),
+        ("note\n7 dwarfs\n3 little pigs\n", 1, 2),  # not every line has as many
+        ("id::note\n1::a b\n2::c:d\n", 2, 2),
+        ('a b\n1 "2 3"\n4 5\n', 1, 2),  # quotation marks mean something else there
+    ],
+)
+def test_blanks_and_double_colons_separate_where_every_line_has_as_many(content, columns, rows):
+    table = counting.read_table(content.encode(), "file.txt")
+    assert (len(table.columns), len(table.frame)) == (columns, rows)
+
+
+def test_a_line_with_more_fields_between_blanks_is_named(put):
+    path = put(
+        " 1 2 3\n" * 60_000 + " 1 2 3 4\n" + " 1 2 3\n", "file.txt"
+    )  # far behind what is looked at first
+
+    def counted(small_bytes):
+        source = counting.open_files([path], small_bytes=small_bytes)
+        return counting.count(source, replace(source.roles, user="column 1"), Disclosure.PRIVATE)
+
+    for small_bytes in (counting.SMALL_BYTES, 0):
+        with pytest.raises(InvalidInput, match="60,001"):
+            counted(small_bytes)
+
+
+def test_names_of_columns_fit_the_file_and_only_where_it_has_none(put):
+    unnamed, named = put("1 2\n3 4\n", "a.txt"), put("user,day\na,1\n", "b.csv")
+    source = counting.open_files([unnamed])
+    for names, says in (
+        (("a",), "There are 2 columns, and 1 name"),
+        (("a", " a"), "every column needs a name of its own".capitalize()),
+        (("", "b"), "Every column needs a name of its own"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            source.with_names(names)
+    assert source.with_names(("who", "how  much")).columns == ("who", "how much")
+    with pytest.raises(InvalidInput, match="name their columns themselves"):
+        counting.open_files([named]).with_names(("a", "b"))

@@ -13,6 +13,7 @@ import pytest
 from dpcore import counting, total
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
 from dpcore.data import pair_distribution, samples
 from dpcore.data.totals_per_user import Amounts
@@ -151,6 +152,25 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert not workspaces() - before
     assert data(at).histogram == samples.load("shop-events").histogram
     assert data(at).values is not None
+
+
+def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_person():
+    rows = "".join(f" {k % 3:05} 199701{k:02}  {k % 4} {k}.50\n" for k in range(10, 22))
+    at = upload(open_app("Your data"), rows.encode(), "master.txt")
+    assert "Fields stand between blanks" in shown_texts(at)
+    names = at.text_input(key="your_data.upload_names")
+    assert names.value == "column 1, column 2, column 3, column 4"
+    fine(names.set_value("user, day").run())
+    assert "There are 4 columns, and 2 names" in errors(at)
+    fine(at.text_input(key="your_data.upload_names").set_value("buyer, day, discs, dollars").run())
+    assert not errors(at)
+    fine(at.selectbox(key="your_data.upload_role_user").set_value("buyer").run())
+    fine(at.selectbox(key="your_data.upload_role_value").set_value("dollars").run())
+    in_use = data(use(at))
+    assert in_use.histogram == ContributionHistogram([4], [3])
+    assert in_use.values.column == "dollars"
+    assert sorted(in_use.values.values) == [k + 0.5 for k in range(10, 22)]
+    assert in_use.layout.files[0].names == ("buyer", "day", "discs", "dollars")
 
 
 def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
