@@ -19,6 +19,8 @@ from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 MOST_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""
 MOST_PAGE_PAIRS = 10_000_000
+MOST_PAGE_USERS, MOST_PAGE_TASKS = 200_000, 10_000
+"""Of a page's generated data: 0.3 GB, about 1 s."""
 MOST_EPSILONS = 4
 MOST_REPEATS = 100
 MOST_EXPERIMENT_USERS = 50_000
@@ -117,8 +119,8 @@ class MultitaskParameters:
             self._check_experiment(problems)
 
     def _check_generator(self, problems: Problems) -> None:
-        sizes_hold = problems.whole(1, 10**6, num_users=self.num_users)
-        sizes_hold &= problems.whole(1, 10**5, num_tasks=self.num_tasks)
+        sizes_hold = problems.whole(1, MOST_PAGE_USERS, num_users=self.num_users)
+        sizes_hold &= problems.whole(1, MOST_PAGE_TASKS, num_tasks=self.num_tasks)
         problems.between(0.01, 100.0, skew=self.skew)
         problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
         if sizes_hold and self.num_users * self.num_tasks > MOST_PAGE_CELLS:

@@ -16,7 +16,7 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.examples import Synthetic, synthetic
 from dpcore.regression.problem import RegressionProblem
 
-MAX_GENERATED_ROWS = 300_000
+MAX_GENERATED_ROWS = 100_000
 """Rows that a page generates: about a minute of solving at worst on two cores."""
 MAX_PART = 20
 """Informative, and uninformative, features that a page generates at most."""

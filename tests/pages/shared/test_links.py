@@ -274,7 +274,7 @@ def regression_parameters(draw) -> RegressionParameters:
         source=draw(st.sampled_from(DataSource)),
         variance_source=source,
         residual_variance=draw(st.floats(0.0, 1e9)) if source is ResidualVarianceSource.ENTERED else None,
-        num_rows=draw(st.integers(80, 300_000)),
+        num_rows=draw(st.integers(80, 100_000)),
         informative=draw(st.integers(1, 20)),
         uninformative=draw(st.integers(0, 20)),
         label_noise=draw(st.floats(0.0, 1e6)),
