@@ -339,7 +339,8 @@ def test_uploads_are_read_without_a_disk(monkeypatch):
 
     assert server.SCRIPT.is_file()  # to import the module is what settles it
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    assert asyncio.run(uploaded()) == content
+    with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread
+        assert thread.submit(asyncio.run, uploaded()).result() == content
 
 
 def test_a_demo_with_wrong_settings_does_not_start(tmp_path):

@@ -408,7 +408,8 @@ def test_whatever_streamlit_changes_in_its_messages_goes_through(what, monkeypat
         stream.asked.put_nowait({"type": "websocket.disconnect", "code": 1001})
         await asyncio.wait_for(running, 60)
 
-    asyncio.run(passes())
+    with ThreadPoolExecutor() as thread:
+        thread.submit(asyncio.run, passes()).result()
 
 
 def test_only_a_page_announces_the_scripts():
