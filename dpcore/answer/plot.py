@@ -133,6 +133,7 @@ class Points:
         size: Their diameter in pixels.
         told: Column whose number stands where the pointer is, in place of where they lie; empty for none.
         unnamed: Whether the legend leaves them out.
+        opacity: Less than 1 where many lie on each other.
     """
 
     name: str
@@ -148,6 +149,32 @@ class Points:
     size: int = 8
     told: str = ""
     unnamed: bool = False
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A colour at every place of a grid, light for the least number and dark for large ones, on a log scale.
+
+    Attributes:
+        name: What the numbers are.
+        x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
+        y: Column along the vertical one.
+        of: Column of the numbers; above 0.
+        least: The number that has the lightest colour; others are said as its multiples.
+        scale: What stands at the scale of colours.
+        ticks: Multiples that stand there, ascending from 1; the last one and all above it have the darkest colour.
+        edge: (name, multiple) of a line around the cells with less; None for none.
+    """
+
+    name: str
+    x: str
+    y: str
+    of: str
+    least: float
+    scale: str = "times the best"
+    ticks: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0)
+    edge: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +188,7 @@ class Mark:
         look: Whose colour it has.
         symbol: Its shape.
         unnamed: Whether the legend leaves it out.
+        also: A further line of words where the pointer is; empty for none.
     """
 
     name: str
@@ -169,6 +197,7 @@ class Mark:
     look: Look
     symbol: str = "diamond"
     unnamed: bool = False
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,7 +234,7 @@ class Level:
     dash: str = "dot"
 
 
-Item = Curve | Points | Mark | Band | Level
+Item = Curve | Points | Cells | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)

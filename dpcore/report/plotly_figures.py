@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from dpcore.answer.plot import Axis, Band, Curve, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.plot import Axis, Band, Cells, Curve, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts
 
@@ -50,8 +50,10 @@ def figure(plot: Plot) -> go.Figure:
                         "mode": "markers",
                         "marker": {"color": charts.NEUTRAL, "size": item.size},
                     }
+            case Cells():
+                fig.add_traces(_cells(plot, item))
             case Mark():
-                words = hover(plot, item.name)
+                words = hover(plot, item.name) + (f"<br>{item.also}" if item.also else "")
                 point = charts.marker(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
                 fig.add_trace(point.update(showlegend=False) if item.unnamed else point)
             case Band():
@@ -63,8 +65,9 @@ def figure(plot: Plot) -> go.Figure:
             case Level():
                 charts.line_across(fig, item.at, item.name, width=1, dash=item.dash)
     _share(fig, shared)
-    one = [item for item in plot.items if not isinstance(item, Band)]
-    return charts.without_legend(fig) if len(one) == 1 else fig
+    named = [item for item in plot.items if not isinstance(item, Band)]
+    alone = len(named) == 1 and not isinstance(named[0], Cells)
+    return charts.without_legend(fig) if alone else fig
 
 
 def on_white(plot: Plot) -> go.Figure:
@@ -127,6 +130,45 @@ def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
+def _cells(plot: Plot, of: Cells) -> list[go.Heatmap | go.Contour]:
+    """The cells, and the line around those near the least; multiples are drawn on a log scale, the lightest 1."""
+    x, column = np.unique(np.asarray(plot.column(of.x), dtype=np.float64), return_inverse=True)
+    y, row = np.unique(np.asarray(plot.column(of.y), dtype=np.float64), return_inverse=True)
+    values = np.full((y.size, x.size), np.nan)
+    values[row, column] = plot.column(of.of)
+    times, most = values / max(of.least, np.finfo(np.float64).tiny), of.ticks[-1]
+    scale = {
+        "title": {"text": of.scale, "side": "right"},
+        "tickvals": np.log10(of.ticks),
+        "ticktext": [*(f"{tick:g}" for tick in of.ticks[:-1]), f"≥ {most:g}"],
+        "thickness": 12,
+        "len": 0.9,
+    }
+    words = f"{hover(plot, of.name)}<br>{of.name}: %{{customdata:,.3~g}}<extra></extra>"
+    drawn: list[go.Heatmap | go.Contour] = [
+        go.Heatmap(
+            x=x,
+            y=y,
+            z=np.log10(np.clip(times, 1.0, most)),
+            customdata=values,
+            # Readable without colours: it goes from light to dark.
+            colorscale="Cividis_r",
+            zmin=0.0,
+            zmax=np.log10(most),
+            colorbar=scale,
+            hovertemplate=words.removeprefix(f"{of.name}<br>"),
+            name=of.name,
+        )
+    ]
+    if of.edge is not None:
+        name, level = of.edge
+        line = {"color": charts.SMOOTH["color"], "width": 2, "dash": "dash"}
+        around = {"type": "constraint", "operation": "=", "value": level}
+        more = {"name": name, "showlegend": True, "hoverinfo": "skip"}
+        drawn.append(go.Contour(x=x, y=y, z=times, contours=around, line=line, **more))
+    return drawn
+
+
 def _points(plot: Plot, of: Points) -> go.Scatter:
     meant: npt.NDArray[np.bool_] | slice = slice(None)
     if of.where is not None:
@@ -139,6 +181,8 @@ def _points(plot: Plot, of: Points) -> go.Scatter:
         low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
         more["error_y"] = charts.whiskers(high - middle, middle - low)
     look = {"color": LINES[of.look]["color"], "size": of.size, **({"symbol": of.symbol} if of.symbol else {})}
+    if of.opacity < 1.0:
+        look["opacity"] = of.opacity
     across, words = np.asarray(plot.column(of.x))[meant], hover(plot, of.name)
     if of.nudge != 1.0:
         words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across

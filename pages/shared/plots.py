@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import functools
+import plotly.graph_objects as go
 
 from dpcore.answer import Axis, Plot, Scale
-from dpcore.report import plotly_figures
+from dpcore.report import charts, plotly_figures
 from pages.shared import figures, ranges, session
 
 
-def picture(plot: Plot) -> figures.Picture:
-    """A plot as a figure of a page and of its report."""
-    draw = functools.partial(plotly_figures.figure, plot)
-    return figures.Picture(plot.key, plot.title, draw, plot.alt, plot.columns, plot.disclosure)
+def picture(plot: Plot, label: str = "") -> figures.Picture:
+    """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows."""
+
+    def draw() -> go.Figure:
+        drawn = plotly_figures.figure(plot)
+        return charts.labelled(drawn, label) if label else drawn
+
+    alt = f"{label}. {plot.alt}" if label else plot.alt
+    return figures.Picture(plot.key, plot.title, draw, alt, plot.columns, plot.disclosure)
 
 
-def draw(plot: Plot) -> None:
-    """Draw a plot with a button for its data."""
-    figures.show_picture(picture(plot))
+def draw(plot: Plot, label: str = "") -> None:
+    """Draw a plot with a button for its data; ``label`` as of `picture`."""
+    figures.show_picture(picture(plot, label))
 
 
 def show(plot: Plot, y_only: bool = False) -> Plot:

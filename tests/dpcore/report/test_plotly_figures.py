@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
 from dpcore.report import plotly_figures
 
@@ -68,6 +68,23 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     one, two, upright = figure.data
     assert one.legendgroup != two.legendgroup
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
+
+
+def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_columns() -> None:
+    columns = {"x": [2.0, 1.0, 2.0, 1.0], "y": [5.0, 5.0, 3.0, 3.0], "e": [20.0, 80.0, 10.0, 15.0]}
+    cells = Cells("error", "x", "y", "e", 10.0, edge=("near", 1.2))
+    whole = Plot(
+        "p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), columns, (cells,), Disclosure.PUBLIC
+    )
+    colours, edge = plotly_figures.figure(whole).data
+    assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
+    assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
+    # 80 is eight times the least, and the darkest colour stands for four times and more.
+    assert 10.0**colours.z == pytest.approx(np.array([[1.5, 1.0], [4.0, 2.0]]))
+    assert colours.zmax == colours.colorbar.tickvals[-1] == pytest.approx(np.log10(4.0))
+    assert colours.hovertemplate == "a: %{x:.3g}<br>b: %{y:.3g}<br>error: %{customdata:,.3~g}<extra></extra>"
+    np.testing.assert_array_equal(edge.z, [[1.5, 1.0], [8.0, 2.0]])
+    assert (edge.name, edge.contours.value, edge.showlegend) == ("near", 1.2, True)
 
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
