@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.common import wording
-from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 
 DIGITS = 3
 
@@ -44,3 +44,25 @@ def error_words(parameters: PerGroupParameters, error: float) -> str:
         return wording.percent(error)
     name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
     return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
+
+
+def unit_of(parameters: PerGroupParameters) -> str:
+    """The unit of errors, for axes."""
+    if parameters.objective.relative:
+        return "share of the group's size"
+    return {
+        Statistic.ROWS: "rows",
+        Statistic.USERS: "users",
+        Statistic.SUM: "unit of the column",
+        Statistic.SIGNED_SUM: "unit of the column",
+        Statistic.MEAN: "unit of the values",
+    }[parameters.statistic]
+
+
+OBJECTIVES = {
+    Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
+    Objective.MEAN_RMSE: "mean of the groups' errors",
+    Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
+    Objective.MEAN_RELATIVE: "mean of the groups' relative errors",
+    Objective.LARGE_GROUPS: "root mean squared error over the large groups",
+}

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters
-from pages.per_group import answer
+from dpcore.per_group.answer import DistributionFound, PerGroupFound, distribution, find
 from pages.shared.cache import cached
 
 
 @cached(max_entries=8)
-def per_group_answer(digest: str, parameters: PerGroupParameters, _data: Dataset) -> answer.PerGroupView:
-    """The answer of Per group."""
-    return answer.compute(_data, parameters)
-
-
-@cached(max_entries=8)
-def norm_curves(digest: str, parameters: PerGroupParameters, _view: answer.PerGroupView) -> answer.NormCurves:
-    """Error against the bound on a user's vector."""
-    return answer.norm_curves(_view)
+def found(digest: str, parameters: PerGroupParameters, _data: Dataset) -> PerGroupFound | DistributionFound:
+    """What is found for a question on pairs, or on how these are distributed."""
+    return distribution.find(_data, parameters) if _data.pairs is None else find(_data, parameters)

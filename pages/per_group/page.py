@@ -6,14 +6,13 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.per_group import PerGroupParameters
-from pages.per_group import card, distribution, figures, inputs, tabs, work
+from dpcore.per_group.answer import DistributionFound, answered, distribution, words
+from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import answer_tabs, drawn, fields, jobs, keys, layout, missing, session
-from pages.shared import figures as shared_figures
+from pages.shared import answer_tabs, drawn, fields, jobs, keys, layout, missing, plots, session
 
 in_use = session.dataset()
-distributed = in_use.pairs is None and in_use.pair_sizes is not None
-demonstration = in_use.pairs is None and not distributed
+demonstration = in_use.pairs is None and in_use.pair_sizes is None
 data = missing.demonstration() if demonstration else in_use
 
 
@@ -24,9 +23,6 @@ def body(places: layout.Places) -> None:
     parameters = inputs.read(data, places)
     if parameters is None:
         return
-    if distributed:
-        show_distribution(parameters, places)
-        return
     # A job has its own sign below the figure; a spinner above it would move it.
     long = work.is_long(data, parameters)
     try:
@@ -34,36 +30,49 @@ def body(places: layout.Places) -> None:
             places.notes,
             nullcontext() if long else st.spinner("Looking for the best pair …", show_time=True),
         ):
-            view, before = work.view_of(data, parameters)
+            found, before = work.found_for(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    if view is None:
-        show_progress(parameters, before, places)
-        return
-    drawn.answers(view.parameters)
+    if found is not None:
+        show(found, places)
+    show_progress(parameters, before, places)
+
+
+def show(found: work.Found, places: layout.Places) -> None:
+    """The answer made of what was found."""
+    drawn.answers(found.parameters)
+    answer = answered(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
-        label = missing.DEMONSTRATION if demonstration else ""
-        shared_figures.show_picture(figures.map_picture(view, data.provenance, label))
-    if view.selected is not None:
-        of = {"Which groups survive": lambda: tabs.survival(view, data)}
+        plots.draw(answer.plots["per-group-error"](), missing.DEMONSTRATION if demonstration else "")
+    if isinstance(found, DistributionFound):
+        answer_tabs.show(
+            places,
+            QUESTION,
+            answer,
+            {},
+            lambda: tabs.show_files_of_distribution(answer, data),
+            used=lambda: distribution.what_is_used(found),
+        )
+        return
+    if found.selected is not None:
+        of = {"Which groups survive": lambda: tabs.survival(answer)}
     else:
-        of = {"Scaling instead": lambda: tabs.scaling(view, data)}
-    of["Error of each group"] = lambda: tabs.groups(view, data)
+        of = {"Scaling instead": lambda: tabs.scaling(answer)}
+    of["Error of each group"] = lambda: tabs.groups(answer)
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(view, data),
+        answer,
         of,
-        lambda: tabs.show_files(view, data),
-        used=lambda: tabs.what_is_used(view, data),
+        lambda: tabs.show_files(answer, data),
+        used=lambda: words.what_is_used(found, data),
     )
     if demonstration:
         with places.answer:
             missing.bring("Bring groups")
-    show_progress(parameters, before, places)
 
 
 def show_progress(parameters: PerGroupParameters, before: bool, places: layout.Places) -> None:
@@ -73,17 +82,6 @@ def show_progress(parameters: PerGroupParameters, before: bool, places: layout.P
     with places.figure:
         if jobs.watch(work.JOB, "Looking for the best pair") and before:
             st.caption("Until it is found, the answer to what was asked before stands here.")
-
-
-def show_distribution(parameters: PerGroupParameters, places: layout.Places) -> None:
-    """The answer from how pairs are distributed, where they were too many to be kept."""
-    try:
-        distribution.show(data, parameters, places)
-    except InvalidInput as refused:
-        with places.notes:
-            fields.say(refused.problems)
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
 
 
 layout.show(QUESTION, body)

@@ -19,8 +19,8 @@ from dpcore.per_group import (
     errors_by_groups,
     pair_error,
 )
+from dpcore.per_group.answer.found import pairs_for
 from dpcore.per_group.shared_pair import shared_pair
-from pages.per_group.answer import pairs_for
 
 NOT_COMPARED = ("own_groups", "own_amount")
 NOTHING = "nothing released"

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.common import wording
-from dpcore.common.markdown import plain
+from dpcore.answer import Answer
+from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
-from pages.per_group import answer, cached, figures, methods, report
-from pages.shared import figures as shared_figures
-from pages.shared import take_away
+from dpcore.per_group.answer import selected_words, words
+from dpcore.per_group.answer.plots import MOST_POINTS
+from dpcore.report.literals import Code
+from dpcore.report.script import Source
+from pages.per_group.question import QUESTION
+from pages.shared import figures, file_button, plots, report_content, take_away
 
 
-def what_is_used(view: answer.PerGroupView, data: Dataset) -> str:
-    """What the answer was computed from, and what is not proved."""
-    pairs = view.problem.pairs
-    told = [
-        f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} "
-        f"{'released' if view.selected is None else 'in the data'}."
-    ]
-    assert data.pairs is not None
-    if data.pairs.rows_without_group:
-        told.append(f"{wording.counted(data.pairs.rows_without_group, 'row')} without a group stay out.")
-    if not view.is_mean and view.choice.certificate is None:
-        told.append("Nothing proves that the pair is the best.")
-    if view.is_mean:
-        told.append(view.choice.ended)
-    return " ".join(told)
-
-
-def scaling(view: answer.PerGroupView, data: Dataset) -> None:
+def scaling(answer: Answer) -> None:
     """The error against the bound on a user's whole vector."""
-    if view.cap is None or view.radial is None:
+    if "per-group-norm" not in answer.plots:
         what = (
             "A mean is a ratio of two sums"
-            if view.is_mean
+            if answer.found.is_mean
             else "With sums of any sign, clipping can cancel bias"
         )
         st.info(
@@ -50,103 +35,84 @@ def scaling(view: answer.PerGroupView, data: Dataset) -> None:
         "any group, so that the best cap errs no more over all groups than the best pair. Scaling often errs least "
         "over all groups."
     )
-    curves = cached.norm_curves(data.digest, view.parameters, view)
-    shared_figures.show_picture(figures.norm_picture(view, curves, data.provenance))
+    plots.draw(answer.plots["per-group-norm"]())
 
 
-def survival(view: answer.PerGroupView, data: Dataset) -> None:
+def survival(answer: Answer) -> None:
     """Which groups are released, and what they and the lost ones add to the error."""
-    assert view.selected is not None
-    found = view.selected
-    st.markdown("\n".join(f"- {sentence}" for sentence in survival_sentences(view)))
-    if found.pair is None and found.vector is None:
+    st.markdown("\n".join(f"- {sentence}" for sentence in selected_words.survival_sentences(answer.found)))
+    if "per-group-survival" not in answer.plots:
         return
-    shared_figures.show_picture(figures.survival_picture(view, data.provenance))
-    if view.problem.pairs.num_entries > figures.MOST_POINTS:
-        st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their users.")
-    if found.over_epsilon is None and found.vector_over_epsilon is None:
-        return
-    pictures = figures.epsilon_pictures(view, data.provenance)
-    for place, picture in zip(st.columns(2, gap="medium"), pictures, strict=True):
+    plots.draw(answer.plots["per-group-survival"]())
+    _say_drawn(answer, "users")
+    over = [plot for key, plot in answer.plots.items() if key.endswith("over-epsilon")]
+    for place, plot in zip(st.columns(2, gap="medium") if over else [], over, strict=True):
         with place:
-            shared_figures.show_picture(picture)
+            plots.draw(plot())
 
 
-def survival_sentences(view: answer.PerGroupView) -> list[str]:
-    """How many groups are released, and which, in words."""
-    assert view.selected is not None
-    found = view.selected
-    ways = (
-        ("With the best pair", found.pair),
-        ("With users scaled", found.of_vector),
-        ("With the pair of PipelineDP's rule", found.of_tuner),
-    )
-    sentences = []
-    for name, groups_of in ways:
-        if groups_of is None:
-            continue
-        likely = found.users[groups_of.kept >= 0.5]
-        which = (
-            f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
-            if likely.size
-            else "none is released more often than not"
-        )
-        sentences.append(
-            f"**{name}:** {wording.number(groups_of.expected_groups)} of "
-            f"{wording.counted(view.num_groups, 'group')} are released on average; {which}."
-        )
-    if not sentences:
-        nothing = "No bounds that were looked at err less than releasing no group."
-        sentences.append("Releasing no group errs least." if view.choice.settled else nothing)
-    return sentences
-
-
-def groups(view: answer.PerGroupView, data: Dataset) -> None:
+def groups(answer: Answer) -> None:
     """Every group's error against its size."""
-    st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
-    shared_figures.show_picture(figures.group_picture(view, data.provenance))
-    if view.problem.pairs.num_entries > figures.MOST_POINTS:
-        st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their sizes.")
+    st.markdown("\n".join(f"- {sentence}" for sentence in words.group_sentences(answer.found)))
+    plots.draw(answer.plots["per-group-sizes"]())
+    _say_drawn(answer, "sizes")
 
 
-def group_sentences(view: answer.PerGroupView) -> list[str]:
-    """Which groups' numbers are of use, in words."""
-    if view.is_mean:
-        if view.mean_size is None:
-            return ["One mean for all groups errs less than their own means."]
-        return [
-            f"Over the groups of at least {wording.counted(view.mean_size, 'row')} their own means err less than one "
-            "mean for all; below that size they do not."
-        ]
-    found = []
-    ways = [("With the best pair" if view.pair is not None else "Publishing 0", view.errors)]
-    if view.errors_scaled is not None:
-        ways.append(("With every row kept and users scaled", view.errors_scaled))
-    if view.selected is not None:
-        found.append("A group that is not released counts as 0: it errs by its whole size.")
-    for name, errors in ways:
-        useless, size = view.useless(errors), view.useful_from(errors)
-        ten = f"10{wording.PERCENT}"
-        useful = (
-            f"from a size of {wording.number(size)} on, every group's error is below {ten}"
-            if size is not None
-            else f"the largest group's error is above {ten}"
-        )
-        found.append(
-            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(view.num_groups, 'group')} "
-            f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
-        )
-    return found
+def _say_drawn(answer: Answer, over: str) -> None:
+    if answer.found.problem.pairs.num_entries > MOST_POINTS:
+        st.caption(f"{MOST_POINTS:,} groups are drawn, evenly spread over their {over}.")
 
 
-def show_files(view: answer.PerGroupView, data: Dataset) -> None:
+def show_files(answer: Answer, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source = take_away.source_of(data)
     take_away.draw(
         "per_group",
         data.provenance,
-        lambda: report.per_group_report(view, data, source),
-        methods.methods(view, data),
+        lambda: report_content.of_answer(QUESTION, answer, source),
+        answer.methods,
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
         f"*{data.provenance.label}*.",
     )
+
+
+def data_cell(code: Code, source: Source, public_only: bool) -> str:
+    """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    code.use("pair_distribution", "dpcore.data")
+    name = f"{figures.file_name('pair_distribution', source.dataset.provenance)}.json"
+    code.use("Path", "pathlib")
+    return (
+        "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
+        f"FILE = Path({name!r})\n"
+        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.of(source.dataset.disclosure)})"
+    )
+
+
+def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
+    """The whole answer, the choice, and the distribution that the script reads."""
+    assert answer.choice is not None
+    sizes = answer.found.problem.sizes
+    held = pair_distribution.fits(sizes)
+    if held:
+        source = Source(data, rows=True, cell=data_cell)
+        take_away.draw(
+            "per_group",
+            data.provenance,
+            lambda: report_content.of_answer(QUESTION, answer, source),
+            answer.methods,
+        )
+    st.markdown(
+        "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of pairs** is "
+        "what the script reads and *Your data* opens: it names no user and no group. Label of both: "
+        f"*{data.provenance.label}*."
+    )
+    parts: list[take_away.Part] = [
+        ("Choice (JSON)", "per_group_choice.json", answer.choice),
+        ("Distribution of pairs (JSON)", "pair_distribution.json", lambda: pair_distribution.to_text(data)),
+    ]
+    file_button.draw_row(parts if held else parts[:1], data.provenance)
+    if not held:
+        st.caption(
+            f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "
+            "holds; so there is no script to read it."
+        )

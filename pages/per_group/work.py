@@ -6,11 +6,13 @@ import streamlit as st
 
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic
-from pages.per_group import answer, cached
+from dpcore.per_group.answer import DistributionFound, PerGroupFound, check, find
+from pages.per_group import cached
 from pages.per_group.question import QUESTION
 from pages.shared import jobs
 
 JOB, KEPT = QUESTION.key("job"), QUESTION.key("kept")
+Found = PerGroupFound | DistributionFound
 SHORT, SHORT_MEAN = 60_000, 3_000
 """Pairs up to which an answer is computed at once: a few tenths of a second."""
 HEAVY = 1_000_000
@@ -19,36 +21,37 @@ HEAVY = 1_000_000
 
 def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
     """Whether the search is done beside the page."""
-    assert data.pairs is not None
+    if data.pairs is None:
+        return False
     most = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
     return parameters.selection.private or data.pairs.user_codes.size > most
 
 
-def view_of(data: Dataset, parameters: PerGroupParameters) -> tuple[answer.PerGroupView | None, bool]:
-    """The answer, or the one to an earlier question on these data while the search runs; and whether it is that.
+def found_for(data: Dataset, parameters: PerGroupParameters) -> tuple[Found | None, bool]:
+    """What is found, or what was for an earlier question on these data while the search runs; and whether it is that.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     if not is_long(data, parameters):
-        return cached.per_group_answer(data.digest, parameters, data), False
+        return cached.found(data.digest, parameters, data), False
     question = data.digest, parameters
-    kept: tuple[tuple[str, PerGroupParameters], answer.PerGroupView] | None = st.session_state.get(KEPT)
+    kept: tuple[tuple[str, PerGroupParameters], PerGroupFound] | None = st.session_state.get(KEPT)
     if kept is not None and kept[0] == question:
         return kept[1], False
     job: jobs.Job | None = st.session_state.get(JOB)
     if job is None or job.question != question:
         assert data.pairs is not None
-        answer.check(data, parameters)
+        check(data, parameters)
         jobs.start(
             JOB,
             question,
-            lambda tell, stop: answer.compute(data, parameters, tell, stop),
+            lambda tell, stop: find(data, parameters, tell, stop),
             heavy=data.pairs.user_codes.size >= HEAVY,
         )
     done = jobs.result_of(JOB)
     if done is not None and done[0] == question:
         st.session_state[KEPT] = done
-        view: answer.PerGroupView = done[1]
-        return view, False
+        of: PerGroupFound = done[1]
+        return of, False
     return (kept[1], True) if kept is not None and kept[0][0] == data.digest else (None, False)

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dpcore.answer import Curve, Mark
+from dpcore.answer import Cells, Curve, Mark
 from pages.shared import jobs, key_number, keys, report_content
 from tests.pages.driving import (
     ROOT,
@@ -23,6 +23,7 @@ from tests.pages.driving import (
     fine,
     metrics_of,
     new_app,
+    numbers,
     on_file,
     trace,
 )
@@ -82,6 +83,22 @@ CASES = {
     ),
     "per group": Case(
         "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
+    ),
+    "per group, mean": Case(
+        "Per group",
+        "per_group",
+        ("per_group.tabs", "Downloads"),
+        {**SHOP, "epsilon": "100", "statistic": "mean of a column", "lower": "0", "upper": "100",
+         "own_groups": "2", "own_amount": "5"},
+        "per_group_card",
+    ),
+    "per group, users of private groups": Case(
+        "Per group",
+        "per_group",
+        ("per_group.tabs", "Downloads"),
+        {**SHOP, "statistic": "distinct users", "selection": "truncated geometric", "selection_share": "0.5",
+         "selection_delta": "1e-6"},
+        "per_group_card",
     ),
     "quantile": Case(
         "Quantile",
@@ -177,7 +194,13 @@ CASES = {
 
 def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
-    for key in ("quantile.search_job", "regression.solve", "regression.caps", "training.runs_job"):
+    for key in (
+        "per_group.job",
+        "quantile.search_job",
+        "regression.solve",
+        "regression.caps",
+        "training.runs_job",
+    ):
         if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
             at.session_state[key].wait(60.0)
     return fine(at.run())
@@ -309,6 +332,9 @@ def assert_script_has_what_the_page_has(at, content, folder):
             column = np.asarray(main.column(item.y), dtype=np.float64)
             # All main figures here have log axes, with gaps at 0 and at infinity.
             np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
+        elif isinstance(item, Cells):
+            drawn = chart(at, main.key.replace("-", "_"))["data"][0]
+            np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), main.column(item.of))
         elif isinstance(item, Mark):
             ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert (x, y) == (item.x, item.y)

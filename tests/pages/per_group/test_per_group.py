@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from dataclasses import replace
 from itertools import product
@@ -18,7 +17,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
-from dpcore.data import pair_distribution, samples
+from dpcore.data import pair_distribution
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
@@ -34,8 +33,18 @@ from dpcore.per_group import (
     moments,
     pair_error,
 )
-from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, methods, report, shared, tabs, work
+from dpcore.per_group.answer import (
+    PerGroupFound,
+    distribution,
+    find,
+    methods,
+    words,
+)
+from dpcore.per_group.answer.found import WORTH
+from dpcore.per_group.words import OBJECTIVES, short
+from dpcore.report.script import Source
+from pages.per_group import inputs, shared, tabs, work
+from pages.per_group.question import QUESTION
 from pages.shared import keys, missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -52,9 +61,9 @@ from tests.pages.driving import (
     trace,
     work_waits_for_stop,
 )
-from tests.pages.reporting import MADE, run
+from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
+from tests.pages.reporting import MADE, assert_script_has_what_the_page_has, run
 
-SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
 
 
@@ -72,11 +81,11 @@ def brute(parameters: PerGroupParameters) -> tuple[float, int, int]:
 
 
 @pytest.fixture(scope="module")
-def rows() -> answer.PerGroupView:
-    return answer.compute(SHOP, asked())
+def rows() -> PerGroupFound:
+    return find(SHOP, asked())
 
 
-def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: answer.PerGroupView) -> None:
+def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroupFound) -> None:
     error, l0, linf = brute(rows.parameters)
     assert rows.pair is not None
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
@@ -100,19 +109,19 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: answer.P
 
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
-        view = answer.compute(SHOP, asked(statistic))
+        view = find(SHOP, asked(statistic))
         if statistic.non_negative:
             assert view.scaled is not None
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
-            told = card.card(view, SHOP).detail
-            assert ("If you can change amounts" in told) == (view.saved >= card.WORTH)
+            told = card(view, SHOP).detail
+            assert ("If you can change amounts" in told) == (view.saved >= WORTH)
         else:
             assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
-            assert "If you can change amounts" not in card.card(view, SHOP).detail
+            assert "If you can change amounts" not in card(view, SHOP).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
-            assert wording.counted(view.pair.max_groups, "group") in card.headline(view)
-        told = card.card(view, SHOP)
+            assert wording.counted(view.pair.max_groups, "group") in words.headline(view)
+        told = card(view, SHOP)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
         assert (
@@ -121,10 +130,10 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.non_negative
             ]
         )
-    assert "If you can change amounts" in card.card(answer.compute(SHOP, asked()), SHOP).detail
+    assert "If you can change amounts" in card(find(SHOP, asked()), SHOP).detail
 
 
-def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: answer.PerGroupView) -> None:
+def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupFound) -> None:
     problem = rows.problem
     assert rows.cap is not None
     missing = problem.per_group(problem.amounts - kept(problem, VectorRule.CAP, rows.cap.max_norm))
@@ -132,47 +141,47 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: answer.P
     of_pair = moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.error(of_pair) > rows.cap.error
-    told = [card.card(rows, SHOP).facts["Without sampling"], inspect.getsource(tabs.scaling)]
-    for text in [*told, Path(figures.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
+    told = [card(rows, SHOP).facts["Without sampling"], inspect.getsource(tabs.scaling)]
+    for text in [*told, Path(tabs.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
         words = re.sub(r'["\s]+', " ", text)
         assert "a cap that errs no more in any group" in words
         assert not re.search(r"(less error than|never worse than)[^.]*in any group", words)
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
-    for statistic, words in ((Statistic.ROWS, "publishing 0"), (Statistic.MEAN, "the middle of the range")):
-        view = answer.compute(SHOP, asked(statistic, 1e-5))
+    for statistic, instead in ((Statistic.ROWS, "publishing 0"), (Statistic.MEAN, "the middle of the range")):
+        view = find(SHOP, asked(statistic, 1e-5))
         assert view.pair is None
-        told = card.card(view, SHOP)
+        told = card(view, SHOP)
         assert told.headline.startswith("Release nothing at ε = 0.00001")
-        assert words in told.headline
+        assert instead in told.headline
         assert told.numbers[0].text == "none"
-        assert figures.map_figure(view).data
-        assert figures.group_figure(view).data is not None
+        assert drawn(view).data
+        assert drawn(view, "per-group-sizes").data is not None
 
 
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
     floor = 60.0 if objective.floored else None
-    view = answer.compute(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = find(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
-    found = card.card(view, SHOP)
+    found = card(view, SHOP)
     assert "%" in found.numbers[1].text if objective.relative else "row" in found.numbers[1].text
-    assert answer.OBJECTIVES[objective] in figures.map_alt(view)
-    curves = answer.norm_curves(view)
+    assert OBJECTIVES[objective] in card(view).plots["per-group-error"]().alt
+    curves = view.norm_curves
     assert view.cap is not None
     assert view.radial is not None
     assert min(curves.cap) == pytest.approx(view.cap.error, rel=2e-3)
     assert min(curves.radial) == pytest.approx(view.radial.error, rel=1e-9)
-    assert "L2 norm" in figures.norm_figure(view, curves).layout.xaxis.title.text
+    assert "L2 norm" in drawn(view, "per-group-norm").layout.xaxis.title.text
 
 
 def test_the_persons_own_pair_is_compared_and_marked() -> None:
-    view = answer.compute(SHOP, asked(own_groups=2, own_amount=5.0))
+    view = find(SHOP, asked(own_groups=2, own_amount=5.0))
     assert view.own is not None
     assert view.own.error == pytest.approx(pair_error(view.problem, 2, 5.0))
-    assert any("Your own pair, 2 × 5" in name for name in card.card(view, SHOP).facts)
-    names = [t.name for t in figures.map_figure(view).data]
+    assert any("Your own pair, 2 × 5" in name for name in card(view, SHOP).facts)
+    names = [t.name for t in drawn(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
 
 
@@ -193,11 +202,11 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     small, large = (replace(SHOP, pairs=facet) for facet in facets)
     nothing: dict[str, object] = {"objective": Objective.MEAN_RMSE, "num_groups": 400}  # No T is of use.
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
-        plain, scaled = (answer.compute(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
+        plain, scaled = (find(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.good_groups == plain.good_groups
         assert (scaled.pair is None) == (plain.pair is None)
-        norms, norms_scaled = (answer.norm_curves(view).norms for view in (plain, scaled))
+        norms, norms_scaled = (view.norm_curves.norms for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
     shared_of_sums = shared.shared_choice(
         [large, large], asked(Statistic.SUM), lambda share: None, lambda: False
@@ -208,16 +217,16 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
 
 
 def test_distinct_users_have_one_bound_and_a_line() -> None:
-    view = answer.compute(SHOP, asked(Statistic.USERS))
+    view = find(SHOP, asked(Statistic.USERS))
     assert view.pair is not None
-    assert card.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
-    line = next(t for t in figures.map_figure(view).data if t.name == "Error of the pair")
+    assert words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
+    line = next(t for t in drawn(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
-    assert card.card(view, SHOP).numbers[0].copied == str(view.pair.max_groups)
+    assert card(view, SHOP).numbers[0].copied == str(view.pair.max_groups)
 
 
 def test_groups_of_use_are_counted() -> None:
-    view = answer.compute(SHOP, asked(epsilon=300.0))
+    view = find(SHOP, asked(epsilon=300.0))
     size, error = np.abs(view.sizes), view.errors
     assert view.useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
     found = view.useful_from(error)
@@ -227,7 +236,7 @@ def test_groups_of_use_are_counted() -> None:
     assert any(below)
     assert view.useful_from(np.full(size.shape, 1e9)) is None
     assert view.useful_from(np.zeros(size.shape)) == size[size > 0].min()
-    assert any("every group's error is below 10" in s for s in tabs.group_sentences(view))
+    assert any("every group's error is below 10" in s for s in words.group_sentences(view))
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
@@ -240,26 +249,26 @@ def test_amounts_are_rounded_up_to_few_digits() -> None:
     ]
 
 
-def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: answer.PerGroupView) -> None:
-    longer = answer.compute(SHOP, asked(num_groups=80))
+def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGroupFound) -> None:
+    longer = find(SHOP, asked(num_groups=80))
     assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
-    longest = answer.compute(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
+    longest = find(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
     assert longest.sizes.size == longer.sizes.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
-        answer.compute(SHOP, asked(num_groups=39))
+        find(SHOP, asked(num_groups=39))
 
 
 def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    told = card.card(answer.compute(private, asked()), private)
+    told = card(find(private, asked()), private)
     assert "read off private data" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
     assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
-    with_list = card.card(answer.compute(private, asked(num_groups=40)), private)
+    with_list = card(find(private, asked(num_groups=40)), private)
     assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
-    gaussian = card.card(answer.compute(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    gaussian = card(find(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
     assert dict(gaussian.facts)["Choose privately offers"].endswith("is at hand.")
     assert "groups were read off" not in with_list.detail
     assert "Your data are private" in with_list.detail
@@ -270,8 +279,8 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
 
 def test_code_carries_the_numbers_of_the_card() -> None:
     for statistic in Statistic:
-        view = answer.compute(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
-        found = card.card(view, SHOP).code
+        view = find(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
+        found = card(view, SHOP).code
         assert found is not None
         texts = {name: write(choice, Library.PYTHON).text for name, choice in found.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
@@ -290,8 +299,8 @@ def test_code_carries_the_numbers_of_the_card() -> None:
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
-    view = answer.compute(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
-    found = json.loads(report.choice_json(view, SHOP))
+    view = find(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    found = choice_of(view, SHOP)
     assert view.pair is not None
     assert view.cap is not None
     assert found["answer"]["max_groups_contributed"] == view.pair.max_groups
@@ -301,7 +310,7 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     assert found["answer"]["proved_relative_gap"] <= 1e-6
     assert found["data"]["num_groups"] == 40
     assert found["data"]["value_column"] == "amount"
-    mean = json.loads(report.choice_json(answer.compute(SHOP, asked(Statistic.MEAN)), SHOP))
+    mean = choice_of(find(SHOP, asked(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
 
@@ -370,7 +379,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
     found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
     assert found.pairs is None
-    view = distribution.compute(found, asked())
+    view = distribution.find(found, asked())
     assert view.pair is not None
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
     true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
@@ -378,11 +387,11 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert view.choice.upper is not None
     assert view.choice.lower <= true <= view.choice.upper
     assert view.map.errors.min() == view.choice.error
-    told = distribution.card(view, found)
+    told = card(view, found)
     assert "Only how pairs are distributed is known" in told.detail
     assert not told.proofs
-    nothing = distribution.compute(found, asked(epsilon=1e-5))
-    assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
+    nothing = distribution.find(found, asked(epsilon=1e-5))
+    assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
     said = methods.of_distribution(view.parameters, view.pair, found)
     assert f"at most {view.choice.max_groups} groups" in said.found
@@ -391,7 +400,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
         "nothing was released."
     )
-    choice = json.loads(distribution.choice_json(view, found))
+    choice = choice_of(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
     assert "in proportion to the groups' sizes" in choice["answer"]["approximate"]
@@ -413,21 +422,26 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     assert SHOP.pairs is not None
     sizes = pair_distribution.sizes_of(SHOP.pairs)
-    private = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
-    view = distribution.compute(private, asked())
-    of = distribution.distribution_report(view, private)
-    (figure, *_), told = of.pictures, distribution.card(view, private)
-    assert figure.columns["error"].tolist() == figures.map_columns(view)["error"].tolist()
+    counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
+    name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
+    (tmp_path / name).write_text(pair_distribution.to_text(counted), encoding="utf-8")
+    private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
+    view = distribution.find(private, asked())
+    of = report_content.of_answer(
+        QUESTION, card(view, private), Source(private, rows=True, cell=tabs.data_cell)
+    )
+    (figure, *_), told = of.pictures, card(view, private)
+    assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
     whole = take_away.html(of, MADE, False)
     assert told.numbers[0].text in whole
     assert "Only how pairs are distributed is known" in whole
     assert told.numbers[0].text not in take_away.html(of, MADE, True)
-    name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
-    (tmp_path / name).write_text(pair_distribution.to_text(private), encoding="utf-8")
+    shown = on_data(private, "Per group")
+    assert_script_has_what_the_page_has(shown, of, tmp_path)
     for public_only in (False, True):
         printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
         for number in told.numbers:
-            assert f"{number.label}: {number.text}" in printed.replace("  ", " ")
+            assert f"{number.label}: {number.text}" in printed
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:

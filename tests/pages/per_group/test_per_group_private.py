@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import product
 
@@ -12,7 +11,6 @@ import pytest
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import samples
 from dpcore.dataset import Pairs
 from dpcore.per_group import (
     PerGroupParameters,
@@ -22,11 +20,12 @@ from dpcore.per_group import (
     Statistic,
     UserGroupPairs,
 )
-from pages.per_group import answer, card, figures, methods, report, tabs, work
-from pages.per_group.selected import parts_of
+from dpcore.per_group.answer import PerGroupFound, find, methods, selected_words, words
+from dpcore.per_group.answer.found import SELECTED_ROWS
+from dpcore.per_group.answer.selected import parts_of
+from pages.per_group import work
 from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
-
-SHOP = samples.load("shop-events")
+from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
 
 
 def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
@@ -39,8 +38,8 @@ def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
 
 
 @pytest.fixture(scope="module")
-def rows() -> answer.PerGroupView:
-    return answer.compute(SHOP, asked())
+def rows() -> PerGroupFound:
+    return find(SHOP, asked())
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -60,15 +59,15 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
         SHOP, histogram=ContributionHistogram([1, 3], [1, 1]), pairs=facet, values=None, totals=None
     )
     question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
-    view = answer.compute(data, question)
+    view = find(data, question)
     assert (view.pair, view.pair_error, view.saved) == (None, 0.0, 0.0)
     assert view.choice.certificate is not None
     assert view.choice.certificate.lower_bound == 0.0
-    assert card.card(view, data).headline.startswith("Release nothing at")
-    assert figures.map_figure(view).data
+    assert card(view, data).headline.startswith("Release nothing at")
+    assert drawn(view).data
 
 
-def test_the_answer_is_the_best_of_all_pairs(rows: answer.PerGroupView) -> None:
+def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupFound) -> None:
     assert SHOP.pairs is not None
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked()))
     least, l0, linf = min((selection.error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26)))
@@ -87,7 +86,7 @@ def test_the_answer_is_the_best_of_all_pairs(rows: answer.PerGroupView) -> None:
     assert linf > 1
 
 
-def test_curves_go_through_what_is_asked(rows: answer.PerGroupView) -> None:
+def test_curves_go_through_what_is_asked(rows: PerGroupFound) -> None:
     found = rows.selected
     assert found is not None
     for curve, groups in ((found.over_epsilon, found.pair), (found.vector_over_epsilon, found.of_vector)):
@@ -100,14 +99,14 @@ def test_curves_go_through_what_is_asked(rows: answer.PerGroupView) -> None:
             rows.problem.error(groups.mean_squares), rel=1e-9
         )
         assert np.all(np.diff(curve.groups) > 0.0)
-    assert figures.kept_over_epsilon(rows).data[0].y[-1] == found.over_epsilon.groups[-1]  # type: ignore[union-attr]
-    assert len(figures.error_over_epsilon(rows).data) == 4
-    columns = figures.epsilon_columns(rows)
+    assert drawn(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon.groups[-1]  # type: ignore[union-attr]
+    assert len(drawn(rows, "per-group-error-over-epsilon").data) == 4
+    columns = card(rows).plots["per-group-kept-over-epsilon"]().columns
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
 
 
-def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.PerGroupView) -> None:
-    told = card.card(rows, SHOP)
+def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupFound) -> None:
+    told = card(rows, SHOP)
     assert told.headline.startswith("Keep at most")
     assert "with L0" in told.detail
     facts = dict(told.facts)
@@ -121,43 +120,43 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.Per
     assert "Released on average, of 40 groups" in told.detail
     assert any("counts as 0" in text for text in told.assumptions)
     assert told.code is None
-    gaussian = answer.compute(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
-    assert "δ = 0.00001 are for the noise" in dict(card.card(gaussian, SHOP).facts)["Budget"]
+    gaussian = find(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
+    assert "δ = 0.00001 are for the noise" in dict(card(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    assert "read off private data" not in card.card(answer.compute(private, asked()), private).detail
+    assert "read off private data" not in card(find(private, asked()), private).detail
 
 
-def test_what_survives_is_said_and_drawn(rows: answer.PerGroupView) -> None:
+def test_what_survives_is_said_and_drawn(rows: PerGroupFound) -> None:
     found = rows.selected
     assert found is not None
     assert found.pair is not None
-    columns = figures.survival_columns(rows)
+    columns = card(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
     likely = found.users[found.pair.kept >= 0.5].min()
-    assert f"has {likely} users" in tabs.survival_sentences(rows)[0]
-    assert next(t.name for t in figures.survival_figure(rows).data) == "Best pair"
-    assert "counts as 0" in " ".join(tabs.group_sentences(rows))
-    saved = json.loads(report.choice_json(rows, SHOP))
+    assert f"has {likely} users" in selected_words.survival_sentences(rows)[0]
+    assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
+    assert "counts as 0" in " ".join(words.group_sentences(rows))
+    saved = choice_of(rows, SHOP)
     assert saved["answer"]["groups_released_on_average"] == found.pair.expected_groups
     assert saved["answer"]["scaled_users"]["proof"] == "none"
 
 
 def test_where_nothing_survives_the_page_says_so() -> None:
-    view = answer.compute(SHOP, asked(1e-4, statistic=Statistic.USERS))
+    view = find(SHOP, asked(1e-4, statistic=Statistic.USERS))
     assert view.selected is not None
     assert view.pair is None
-    assert card.headline(view).startswith("Release nothing at ε = 0.0001")
-    assert figures.map_figure(view).data
-    assert tabs.survival_sentences(view)
+    assert words.headline(view).startswith("Release nothing at ε = 0.0001")
+    assert drawn(view).data
+    assert selected_words.survival_sentences(view)
 
 
 def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
-    view = answer.compute(SHOP, asked(), should_stop=lambda: next(asks) > 60)
+    view = find(SHOP, asked(), should_stop=lambda: next(asks) > 60)
     assert view.pair is not None
     assert view.choice.ended.startswith("Stopped")
-    assert view.map.amounts.size < answer.SELECTED_ROWS
-    assert figures.map_figure(view).data
+    assert view.map.amounts.size < SELECTED_ROWS
+    assert drawn(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (
         asked(),
@@ -165,9 +164,9 @@ def test_stop_gives_what_was_found_until_then() -> None:
         PerGroupParameters(1e-3, Statistic.MEAN, lower=0.0, upper=100.0),
     )
     for question in questions:
-        early = answer.compute(SHOP, question, should_stop=lambda: True)
+        early = find(SHOP, question, should_stop=lambda: True)
         if early.pair is None:
-            told = card.card(early, SHOP)
+            told = card(early, SHOP)
             assert not early.choice.settled
             assert "Nothing useful" not in early.choice.ended
             assert "errs least" not in early.choice.ended
@@ -176,9 +175,11 @@ def test_stop_gives_what_was_found_until_then() -> None:
                 assert told.headline.startswith("No pair was found at ε")
                 assert "no bound on what a user adds was found" in methods.methods(early, SHOP).nothing
             if early.selected is not None:
-                assert tabs.survival_sentences(early)[-1].startswith("No bounds that were looked at")
+                assert selected_words.survival_sentences(early)[-1].startswith(
+                    "No bounds that were looked at"
+                )
     assert early.pair is None
-    public = answer.compute(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
+    public = find(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
     assert public.cap is not None
     assert public.cap.ended.startswith("Stopped")
 

@@ -27,6 +27,7 @@ from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
 from dpcore.per_group import PerGroupParameters
+from dpcore.per_group.answer import answered as groups_answered
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.choice import PrivateChoice, choose, shown
@@ -37,8 +38,6 @@ from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.data_owners import answer as owners_answer
 from pages.data_owners import methods as owners_methods
-from pages.per_group import answer as groups_answer
-from pages.per_group import methods as groups_methods
 from pages.private_choice import answer as private_answer
 from pages.private_choice import methods as private_methods
 from pages.quantile import answer as quantile_answer
@@ -85,7 +84,9 @@ def of_total(data: Dataset, **more: object) -> Methods:
 
 def of_groups(data: Dataset, **more: object) -> Methods:
     asked = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
-    return groups_methods.methods(groups_answer.compute(data, asked), data)
+    found = groups_answered(data, asked).methods
+    assert found is not None
+    return found
 
 
 def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Methods:

@@ -1,19 +1,18 @@
-"""The answer of Per group in words."""
+"""The answer for a release per group in words. Pure: what was found in, sentences and numbers out."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Answer, Number
+from dpcore.answer import Number, Proof
 from dpcore.common import wording
-from dpcore.common.certificate import Certificate
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
-from dpcore.per_group import PerGroupParameters, Statistic, VectorRule, private_margin, words
-from dpcore.per_group.files import assumptions
-from pages.per_group import code
-from pages.per_group.answer import OBJECTIVES, PerGroupView
-from pages.per_group.selected import SelectedView, parts_of
+from dpcore.per_group import Statistic, VectorRule, private_margin, words
+from dpcore.per_group.answer import selected_words
+from dpcore.per_group.answer.found import USEFUL, WORTH, PerGroupFound
+from dpcore.per_group.words import OBJECTIVES
 
 LEAKS = (
     "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
@@ -24,21 +23,19 @@ GROUPS_LEAK = (
     "public list and release all of its groups, or select groups privately (*More settings*)."
 )
 NBSP = "\N{NO-BREAK SPACE}"
-WORTH = 0.01
-"""Share of the error from which on the card says what scaling saves."""
 
 
-def amount(view: PerGroupView, value: float) -> str:
+def amount(view: PerGroupFound, value: float) -> str:
     """An L-infinity with its unit."""
     return words.amount_words(view.parameters, value)
 
 
-def error(view: PerGroupView, value: float) -> str:
+def error(view: PerGroupFound, value: float) -> str:
     """An error with its unit."""
     return words.error_words(view.parameters, value)
 
 
-def pair_words(view: PerGroupView) -> str:
+def pair_words(view: PerGroupFound) -> str:
     """What the best pair does, an imperative."""
     assert view.pair is not None
     groups = wording.counted(view.pair.max_groups, "group")
@@ -50,7 +47,7 @@ def pair_words(view: PerGroupView) -> str:
     return f"Keep at most {groups} of each user, and at most {value} in each"
 
 
-def headline(view: PerGroupView) -> str:
+def headline(view: PerGroupFound) -> str:
     """What to do, one sentence: the pair that libraries ask for, wherever there is one."""
     epsilon = wording.entered(view.parameters.epsilon)
     if view.pair is not None:
@@ -67,22 +64,8 @@ def headline(view: PerGroupView) -> str:
     return f"Keep every row, and scale the user: {wording.percent(view.saved)} less error than publishing nothing."
 
 
-def card(view: PerGroupView, data: Dataset) -> Answer:
-    """The answer in words."""
-    return Answer(
-        headline=headline(view),
-        detail=_detail(view, data),
-        numbers=_figures(view),
-        facts=_facts(view) | {"Choose privately offers": _chosen_privately(view, data)},
-        assumptions=assumptions(view.parameters),
-        proofs=_proofs(view),
-        disclosure=data.provenance,
-        code=code.of_view(view, data),
-        good_enough=_good_enough(view),
-    )
-
-
-def _figures(view: PerGroupView) -> tuple[Number, ...]:
+def numbers(view: PerGroupFound) -> tuple[Number, ...]:
+    """The pair with its error, what is released of private groups, and what bounding whole vectors does."""
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
@@ -139,10 +122,11 @@ _NORM = (
 )
 
 
-def _detail(view: PerGroupView, data: Dataset) -> str:
+def detail(view: PerGroupFound, data: Dataset) -> str:
+    """What changes how the headline is to be read; empty where nothing does."""
     found = []
     if view.selected is not None:
-        found.append(_released(view.selected, view.num_groups))
+        found.append(selected_words.released(view.selected, view.num_groups))
     if view.saved >= WORTH:
         found.append(_scaling(view))
     if view.is_mean and view.mean_size is not None:
@@ -159,7 +143,7 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
     return " ".join(found)
 
 
-def _scaling(view: PerGroupView) -> str:
+def _scaling(view: PerGroupFound) -> str:
     """What bounding whole vectors would gain, and what one must be able to do for it."""
     selected = None if view.selected is None else view.selected.vector
     scaled = view.scaled if selected is None else selected
@@ -175,56 +159,8 @@ def _scaling(view: PerGroupView) -> str:
     )
 
 
-def _released(found: SelectedView, groups: int) -> str:
-    shown = [
-        (name, wording.number(of.expected_groups))
-        for name, of in (("the pair", found.pair), ("scaling", found.of_vector))
-        if of is not None
-    ]
-    if not shown:
-        return ""
-    ways = ", ".join(f"{number} with {name}" for name, number in shown)
-    return f"Released on average, of {wording.counted(groups, 'group')}: {ways}."
-
-
-def _budget(parameters: PerGroupParameters) -> str:
-    """How epsilon and delta are split, a sentence."""
-    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
-    if parameters.delta is not None:
-        noise += f" and δ = {wording.entered(parameters.delta)}"
-    assert parameters.selection_delta is not None
-    return (
-        f"ε = {wording.entered(parameters.selection_epsilon)} and δ = {wording.entered(parameters.selection_delta)} "
-        f"select groups ({parameters.selection.value}), {noise} {'are' if parameters.delta else 'is'} for the noise."
-    )
-
-
-def _selected_facts(view: PerGroupView, found: SelectedView) -> dict[str, str]:
-    facts = {"Budget": _budget(view.parameters)}
-    if found.pair is not None:
-        kept, lost = parts_of(view.problem, found.pair)
-        facts["What the error consists of"] = (
-            f"groups that are not released {wording.percent(lost / (kept + lost))}, released ones "
-            f"{wording.percent(kept / (kept + lost))}."
-        )
-    if found.vector is not None:
-        rule = "a cap on each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
-        facts["Without sampling amounts"] = (
-            f"{rule} errs by {error(view, found.vector.error)}, the best pair by {error(view, view.pair_error)}. "
-            f"Only the selection keeps {wording.counted(found.vector.max_groups, 'group')} of each user. Best of "
-            f"{wording.number(found.vector.looked_at)} settings; nothing proves that there is no better one."
-        )
-    if found.of_tuner is not None:
-        facts["What PipelineDP's rule keeps"] = (
-            f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
-            f"{wording.counted(view.num_groups, 'group')} on average: groups that are not released cost it "
-            "nothing."
-        )
-    facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
-    return facts
-
-
-def _good_enough(view: PerGroupView) -> str:
+def good_enough(view: PerGroupFound) -> str:
+    """From which L0 to which one the error stays near the best."""
     if view.good_groups is None or view.pair is None:
         return ""
     low, high = view.good_groups
@@ -234,8 +170,9 @@ def _good_enough(view: PerGroupView) -> str:
     return f"L0 from {wording.number(low)} to {wording.number(high)}{at} stays within 5{wording.PERCENT}."
 
 
-def _facts(view: PerGroupView) -> dict[str, str]:
-    facts = {} if view.selected is None else _selected_facts(view, view.selected)
+def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
+    """What stands behind the pair, by name."""
+    facts = {} if view.selected is None else selected_words.facts(view, view.selected)
     if view.parts is not None:
         parts, whole = view.parts, view.parts.total
         shares = [
@@ -274,10 +211,10 @@ def _facts(view: PerGroupView) -> dict[str, str]:
                 f"error {error(view, other.error)}, {wording.change(other.error, view.pair_error)} compared with "
                 "the best."
             )
-    return facts
+    return facts | {"Choose privately offers": chosen_privately(view, data)}
 
 
-def _chosen_privately(view: PerGroupView, data: Dataset) -> str:
+def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
     """What *Choose privately* has for this question, and what it has not."""
     no_pair = (
         "no pair: the search needs every user's groups, and one user can move the best pair by any amount, so that no "
@@ -301,7 +238,8 @@ def _chosen_privately(view: PerGroupView, data: Dataset) -> str:
     )
 
 
-def _proofs(view: PerGroupView) -> tuple[tuple[str, Certificate, str], ...]:
+def proofs(view: PerGroupFound) -> tuple[Proof, ...]:
+    """What is proved to be best."""
     found = []
     if view.choice.certificate is not None:
         found.append(("Pair", view.choice.certificate, view.choice.ended))
@@ -310,3 +248,51 @@ def _proofs(view: PerGroupView) -> tuple[tuple[str, Certificate, str], ...]:
     if view.radial is not None:
         found.append(("Scaling", view.radial.certificate, view.radial.ended))
     return tuple(found)
+
+
+def what_is_used(view: PerGroupFound, data: Dataset) -> str:
+    """What the answer was computed from, and what is not proved."""
+    pairs = view.problem.pairs
+    told = [
+        f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
+        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} "
+        f"{'released' if view.selected is None else 'in the data'}."
+    ]
+    assert data.pairs is not None
+    if data.pairs.rows_without_group:
+        told.append(f"{wording.counted(data.pairs.rows_without_group, 'row')} without a group stay out.")
+    if not view.is_mean and view.choice.certificate is None:
+        told.append("Nothing proves that the pair is the best.")
+    if view.is_mean:
+        told.append(view.choice.ended)
+    return " ".join(told)
+
+
+def group_sentences(view: PerGroupFound) -> list[str]:
+    """Which groups' numbers are of use, in words."""
+    if view.is_mean:
+        if view.mean_size is None:
+            return ["One mean for all groups errs less than their own means."]
+        return [
+            f"Over the groups of at least {wording.counted(view.mean_size, 'row')} their own means err less than one "
+            "mean for all; below that size they do not."
+        ]
+    found = []
+    ways = [("With the best pair" if view.pair is not None else "Publishing 0", view.errors)]
+    if view.errors_scaled is not None:
+        ways.append(("With every row kept and users scaled", view.errors_scaled))
+    if view.selected is not None:
+        found.append("A group that is not released counts as 0: it errs by its whole size.")
+    for name, errors in ways:
+        useless, size = view.useless(errors), view.useful_from(errors)
+        ten = wording.percent(USEFUL)
+        useful = (
+            f"from a size of {wording.number(size)} on, every group's error is below {ten}"
+            if size is not None
+            else f"the largest group's error is above {ten}"
+        )
+        found.append(
+            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(view.num_groups, 'group')} "
+            f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
+        )
+    return found

@@ -1,4 +1,4 @@
-"""What the page Per group has to say in a methods section."""
+"""What a release per group has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import float_above
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic
-from dpcore.per_group.words import error_words, short
-from pages.per_group.answer import OBJECTIVES, Pair, PerGroupView
-from pages.per_group.card import WORTH
+from dpcore.per_group.answer.error_map import Pair
+from dpcore.per_group.answer.found import WORTH, PerGroupFound
+from dpcore.per_group.words import OBJECTIVES, error_words, short
 
 STATISTICS = {
     Statistic.ROWS: "The number of rows of every group was released",
@@ -23,7 +23,7 @@ STATISTICS = {
 }
 
 
-def methods(view: PerGroupView, data: Dataset) -> Methods:
+def methods(view: PerGroupFound, data: Dataset) -> Methods:
     """What the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
     rule = (
         f"The bound was chosen to minimise the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and "
@@ -76,7 +76,7 @@ def _groups(p: PerGroupParameters) -> str:
     return f"Groups were selected privately by {rule}, which spent {spent} of that budget."
 
 
-def _found(view: PerGroupView) -> str:
+def _found(view: PerGroupFound) -> str:
     p, pair = view.parameters, view.pair
     vector = view.scaled if view.selected is None else view.selected.vector
     what = OBJECTIVES[p.objective]

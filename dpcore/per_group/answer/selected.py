@@ -1,4 +1,4 @@
-"""The answer of Per group where groups are selected privately, beside what a public list has."""
+"""What is found where groups are selected privately, beside what a public list has."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class OverEpsilon:
 
 
 @dataclass(frozen=True, eq=False)
-class SelectedView:
-    """What the page shows of private groups.
+class SelectedFound:
+    """What there is of private groups.
 
     Attributes:
         users: Users of every group, shape (num_entries,).
@@ -55,13 +55,13 @@ class SelectedView:
     vector_over_epsilon: OverEpsilon | None
 
 
-def compute(
+def find(
     selection: Selection,
     pair: tuple[int, float] | None,
     vector: SelectedVector | None,
     tuner: tuple[int, int] | None,
     should_stop: ShouldStop,
-) -> SelectedView:
+) -> SelectedFound:
     """Evaluate what the search found.
 
     Args:
@@ -81,7 +81,7 @@ def compute(
         curve = _curve(problem, budgets, selection.over_epsilon(budgets, *pair))
     if vector is not None and not should_stop():
         vector_curve = _curve(problem, budgets, [_of_vector(selection, vector, e) for e in budgets])
-    return SelectedView(
+    return SelectedFound(
         users=users,
         pair=None if pair is None else selection.groups(*pair),
         vector=vector,

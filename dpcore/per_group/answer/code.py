@@ -9,8 +9,8 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, Form, forms, of_data
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group import Statistic, VectorRule
+from dpcore.per_group.answer.found import PerGroupFound
 from dpcore.per_group.words import short
-from pages.per_group.answer import PerGroupView
 
 RELEASED = {
     Statistic.ROWS: Released.GROUP_ROWS,
@@ -21,9 +21,9 @@ RELEASED = {
 }
 
 
-def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
+def of_found(found: PerGroupFound, data: Dataset) -> CodeChoice | None:
     """The best pair first, as the card says it; then the bounds on whole vectors."""
-    asked = view.parameters
+    asked = found.parameters
     if asked.selection.private:  # The programs release every group of a public list.
         return None
     base: dict[str, Any] = of_data(data) | {
@@ -33,30 +33,30 @@ def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
         **ROWS_OF_THE_FILE,
         **one_group_column(data),
     }
-    if view.value_column:
-        base["value_column"] = view.value_column
+    if found.value_column:
+        base["value_column"] = found.value_column
     if asked.statistic is Statistic.MEAN:
         base |= {"lower": asked.lower, "upper": asked.upper}
-    return forms(asked.epsilon, base, [*_pair(view), *_vectors(view)])
+    return forms(asked.epsilon, base, [*_pair(found), *_vectors(found)])
 
 
-def _pair(view: PerGroupView) -> list[Form]:
-    if view.pair is None:
+def _pair(found: PerGroupFound) -> list[Form]:
+    if found.pair is None:
         return []
-    statistic, amount = view.parameters.statistic, view.pair.max_amount
-    bounds: dict[str, Any] = {"max_groups": view.pair.max_groups}
+    statistic, amount = found.parameters.statistic, found.pair.max_amount
+    bounds: dict[str, Any] = {"max_groups": found.pair.max_groups}
     if statistic in (Statistic.ROWS, Statistic.MEAN):
         bounds["max_rows"] = int(amount)
     elif statistic is not Statistic.USERS:
         bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
-    name = f"Pair, {wording.number(view.pair.max_groups)} × {wording.number(amount)}"
+    name = f"Pair, {wording.number(found.pair.max_groups)} × {wording.number(amount)}"
     return [(name, RELEASED[statistic], bounds)]
 
 
-def _vectors(view: PerGroupView) -> list[Form]:
+def _vectors(found: PerGroupFound) -> list[Form]:
     """Cap and scaling, the better first."""
-    chosen = sorted((x for x in (view.cap, view.radial) if x is not None), key=lambda x: x.error)
-    released = RELEASED[view.parameters.statistic]
+    chosen = sorted((x for x in (found.cap, found.radial) if x is not None), key=lambda x: x.error)
+    released = RELEASED[found.parameters.statistic]
     return [
         (
             f"{'Cap' if x.rule is VectorRule.CAP else 'Scaling'}, T = {wording.number(short(x.max_norm))}",

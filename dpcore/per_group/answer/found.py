@@ -1,20 +1,19 @@
-"""The answer of Per group, computed once for a question and a data set."""
+"""What is found for a release per group on a data set: the bounds, the error around them, and that of each group."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dpcore.answer.against import Against
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
 from dpcore.per_group import (
     ErrorParts,
     MeanChoice,
-    Objective,
     PairChoice,
     PerGroupParameters,
     PerGroupProblem,
@@ -41,60 +40,30 @@ from dpcore.per_group import (
     tuner_pick,
     vector_error,
 )
+from dpcore.per_group.answer import error_map, selected
+from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
 from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
 from dpcore.per_group.words import short
-from pages.per_group import selected
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
-MEAN_COLUMNS, MEAN_ROWS = 9, 9
 SELECTED_COLUMNS, SELECTED_ROWS = 12, 8
 SEARCHED = 60_000_000
 """Pairs that the search with private groups looks at in all, about a minute; at least 60 times all of them."""
 CURVE_POINTS = 36
 """Norms at which the curves of the tab are computed; each costs a sort-free look at all pairs."""
-LARGE = 2_000_000
-"""Pairs above which map and curves have a third of the points, and the best cap is within 1 % and not 0.1 %."""
 GOOD = 1.05
 """What counts as nearly as good as the best."""
+WORTH = 0.01
+"""Share of the error from which on what scaling saves is said."""
 USEFUL = 0.1
 """Relative error below which a group's number is called useful."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A pair of bounds with its error.
-
-    Attributes:
-        max_groups: L0.
-        max_amount: L-infinity, in the statistic's unit; of a mean, in rows.
-        error: By the problem's objective.
-    """
-
-    max_groups: int
-    max_amount: float
-    error: float
-
-
 @dataclass(frozen=True, eq=False)
-class ErrorMap:
-    """The error over both bounds.
-
-    Attributes:
-        groups: L0, ascending, shape (columns,).
-        amounts: L-infinity, ascending, shape (rows,).
-        errors: Shape (rows, columns).
-    """
-
-    groups: FloatArray
-    amounts: FloatArray
-    errors: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class PerGroupView:
-    """Everything the page shows.
+class PerGroupFound:
+    """All that depends on data and question.
 
     Attributes:
         problem: The question on these data.
@@ -136,7 +105,7 @@ class PerGroupView:
     errors_scaled: FloatArray | None = None
     one_mean: FloatArray | None = None
     mean_size: float | None = None
-    selected: selected.SelectedView | None = None
+    selected: selected.SelectedFound | None = None
 
     @property
     def parameters(self) -> PerGroupParameters:
@@ -159,6 +128,11 @@ class PerGroupView:
         if self.cap is None or self.radial is None:
             return None
         return self.radial if self.radial.error < self.cap.error else self.cap
+
+    @cached_property
+    def norm_curves(self) -> NormCurves:
+        """The error against the bound on whole vectors, where the theorem covers the statistic."""
+        return norm_curves(self)
 
     @property
     def pair_error(self) -> float:
@@ -235,20 +209,12 @@ def check(data: Dataset, parameters: PerGroupParameters) -> None:
     PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
 
 
-def _go_on() -> bool:
-    return False
-
-
-def _tell_nobody(share: float) -> None:
-    pass
-
-
-def compute(
+def find(
     data: Dataset,
     parameters: PerGroupParameters,
-    progress: Progress = _tell_nobody,
-    should_stop: ShouldStop = _go_on,
-) -> PerGroupView:
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> PerGroupFound:
     """Solve and evaluate; the data must have pairs.
 
     Args:
@@ -263,7 +229,7 @@ def compute(
     assert data.pairs is not None
     problem = PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
     if parameters.selection.private:
-        return _compute_selected(data.pairs, problem, progress, should_stop)
+        return _find_selected(data.pairs, problem, progress, should_stop)
     mean = parameters.statistic is Statistic.MEAN
     facet = None if mean else SortedPairs.of(problem)
     progress(0.1)
@@ -297,21 +263,21 @@ def compute(
         own = at(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.7)
     if mean:
-        found = _mean_map(problem, should_stop)
+        found = error_map.of_means(problem, should_stop)
     else:
         assert facet is not None
-        groups, amounts = _axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
+        groups, amounts = error_map.axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
 
         def row(amount: float) -> FloatArray:
             return np.asarray(errors_by_groups(problem, amount, facet)[groups.astype(np.int64) - 1])
 
-        found = _rows(groups, amounts, row, pair, should_stop)
+        found = error_map.row_by_row(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)
     scaled = None
     if cap is not None and radial is not None:
         better = radial if radial.error < cap.error else cap
         scaled = _errors_scaled(problem, better)
-    return PerGroupView(
+    return PerGroupFound(
         problem=problem,
         choice=choice,
         pair=pair,
@@ -348,60 +314,9 @@ def _errors_scaled(problem: PerGroupProblem, choice: VectorChoice) -> FloatArray
     return np.hypot(missing, float(problem.parameters.norm_noise(choice.max_norm)))
 
 
-def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
-    """Whole numbers from 1 to the largest, evenly spread on a log axis."""
-    spread = np.rint(np.geomspace(1.0, max(most, 1), count))
-    return np.unique(np.r_[spread, [float(x) for x in extra if 1 <= x <= most]])
-
-
-def _axes(
-    problem: PerGroupProblem, pair: Pair | None, columns: int, rows: int
-) -> tuple[FloatArray, FloatArray]:
-    """Both bounds over their ranges, those of the pair among them."""
-    most, largest = int(problem.pairs.groups_per_user.max()), float(np.abs(problem.amounts).max())
-    if problem.pairs.num_pairs > LARGE:
-        rows //= 3
-    groups = _numbers(most, columns, [] if pair is None else [pair.max_groups])
-    if problem.whole:
-        return groups, _numbers(int(largest), rows, [] if pair is None else [int(pair.max_amount)])
-    sizes = np.abs(problem.amounts)
-    positive = sizes[sizes > 0.0]
-    low = max(float(positive.min()), largest / 1e4) if positive.size else 1.0
-    amounts = np.geomspace(low, max(largest, low * 1.01), rows)
-    return groups, np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
-
-
-def _rows(
-    groups: FloatArray,
-    amounts: FloatArray,
-    row: Callable[[float], FloatArray],
-    pair: Pair | None,
-    should_stop: ShouldStop,
-) -> ErrorMap:
-    """The map row by row, that of the pair first; where it is stopped, as many as there are."""
-    first = pair.max_amount if pair is not None else float(amounts[-1])
-    found: dict[float, FloatArray] = {}
-    for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
-        if found and should_stop():
-            break
-        found[amount] = row(amount)
-    done = np.array(sorted(found))
-    return ErrorMap(groups, done, np.array([found[amount] for amount in done.tolist()]))
-
-
-def _mean_map(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:
-    groups = _numbers(int(problem.pairs.groups_per_user.max()), MEAN_COLUMNS, [])
-    amounts = _numbers(int(problem.pairs.rows.max()), MEAN_ROWS, [])
-
-    def row(amount: float) -> FloatArray:
-        return np.array([mean_error(problem, int(l0), int(amount)) for l0 in groups])
-
-    return _rows(groups, amounts, row, None, should_stop)
-
-
-def _compute_selected(
+def _find_selected(
     facet: Pairs, problem: PerGroupProblem, progress: Progress, should_stop: ShouldStop
-) -> PerGroupView:
+) -> PerGroupFound:
     """The same where groups are selected privately."""
     selection, asked = Selection(problem), problem.parameters
     num_pairs = problem.pairs.num_pairs
@@ -423,7 +338,7 @@ def _compute_selected(
         own = Pair(l0, x, selection.error(l0, x))
     vector = best_selected_vector(selection, should_stop)
     progress(0.8)
-    view = selected.compute(
+    view = selected.find(
         selection,
         None if pair is None else (pair.max_groups, pair.max_amount),
         vector,
@@ -431,16 +346,16 @@ def _compute_selected(
         should_stop,
     )
     progress(0.85)
-    groups, amounts = _axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
+    groups, amounts = error_map.axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
     if should_stop():  # One point, as each takes a search's step.
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
         return np.array([selection.error(int(l0), amount) for l0 in groups])
 
-    found = _rows(groups, amounts, row, pair, should_stop)
+    found = error_map.row_by_row(groups, amounts, row, pair, should_stop)
     nothing = np.abs(problem.totals)
-    return PerGroupView(
+    return PerGroupFound(
         problem=problem,
         choice=choice,
         pair=pair,
@@ -474,7 +389,7 @@ class NormCurves:
     radial: FloatArray
 
 
-def norm_curves(view: PerGroupView) -> NormCurves:
+def norm_curves(view: PerGroupFound) -> NormCurves:
     """Error against the bound on the norm, around the best ones."""
     assert view.cap is not None
     assert view.radial is not None
@@ -490,25 +405,3 @@ def norm_curves(view: PerGroupView) -> NormCurves:
         np.array([vector_error(problem, VectorRule.CAP, float(t)) for t in norms]),
         np.array([vector_error(problem, VectorRule.RADIAL, float(t)) for t in norms]),
     )
-
-
-def unit_of(parameters: PerGroupParameters) -> str:
-    """The unit of errors, for axes."""
-    if parameters.objective.relative:
-        return "share of the group's size"
-    return {
-        Statistic.ROWS: "rows",
-        Statistic.USERS: "users",
-        Statistic.SUM: "unit of the column",
-        Statistic.SIGNED_SUM: "unit of the column",
-        Statistic.MEAN: "unit of the values",
-    }[parameters.statistic]
-
-
-OBJECTIVES = {
-    Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
-    Objective.MEAN_RMSE: "mean of the groups' errors",
-    Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
-    Objective.MEAN_RELATIVE: "mean of the groups' relative errors",
-    Objective.LARGE_GROUPS: "root mean squared error over the large groups",
-}

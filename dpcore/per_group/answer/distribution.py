@@ -1,0 +1,120 @@
+"""What is found, and said, where only the distribution of pairs is known. What is approximate in it is said with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.answer import Number
+from dpcore.common import wording
+from dpcore.common.markdown import plain
+from dpcore.dataset import Dataset
+from dpcore.per_group import PerGroupParameters, Statistic, SummaryChoice, SummaryProblem, best_summary_pair
+from dpcore.per_group.answer.error_map import ErrorMap, Pair
+from dpcore.per_group.summary import APPROXIMATE
+from dpcore.per_group.words import OBJECTIVES, amount_words, error_words, pair_words
+
+COLUMNS, ROWS = 30, 16
+"""Points of the map along both bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionFound:
+    """All that depends on data and question; the main figure reads it, too.
+
+    Attributes:
+        problem: The question on the distribution.
+        choice: The best pair that was found.
+        pair: The same; None where releasing nothing is better.
+        own: The person's own pair.
+        map: The error over both bounds.
+        label: What groups are called.
+    """
+
+    problem: SummaryProblem
+    choice: SummaryChoice
+    pair: Pair | None
+    own: Pair | None
+    map: ErrorMap
+    label: str
+    tuner: Pair | None = None
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+        return self.problem.parameters
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the pair, or of releasing nothing where that is better."""
+        return self.choice.error
+
+
+def find(data: Dataset, parameters: PerGroupParameters) -> DistributionFound:
+    """Search and evaluate; the data must have sizes of pairs.
+
+    Raises:
+        InvalidInput: The question needs the pairs themselves.
+    """
+    assert data.pair_sizes is not None
+    problem = SummaryProblem(data.pair_sizes, parameters)
+    choice = best_summary_pair(problem)
+    pair = Pair(choice.max_groups, choice.max_amount, choice.error) if choice.max_groups else None
+    own = None
+    if parameters.own_groups is not None and parameters.own_amount is not None:
+        l0, linf = int(parameters.own_groups), float(parameters.own_amount)
+        own = Pair(l0, linf, problem.error(l0, linf))
+    most, largest = int(data.pair_sizes.groups.max()), float(problem.amounts.max())
+    groups = np.unique(np.rint(np.r_[np.geomspace(1, most, COLUMNS), choice.max_groups or 1]))
+    amounts = np.unique(np.rint(np.r_[np.geomspace(1, largest, ROWS), choice.max_amount or 1.0]))
+    errors = np.array([[problem.error(int(l0), float(c)) for l0 in groups] for c in amounts])
+    return DistributionFound(
+        problem, choice, pair, own, ErrorMap(groups, amounts, errors), data.pair_sizes.label
+    )
+
+
+def headline(of: DistributionFound) -> str:
+    """What to do."""
+    asked, choice = of.parameters, of.choice
+    epsilon, groups = wording.entered(asked.epsilon), wording.counted(choice.max_groups, "group")
+    if of.pair is None:
+        return f"Release nothing at ε = {epsilon}: no pair was found that errs less than publishing 0 everywhere."
+    if asked.statistic is Statistic.USERS:
+        return f"Count each user in at most {groups}, or about as many."
+    amount = amount_words(asked, choice.max_amount)
+    return f"Keep at most {groups} of each user, and at most {amount} in each, or about as many."
+
+
+def detail(of: DistributionFound) -> str:
+    """What is not known, and between which numbers the error is."""
+    choice, known = of.choice, "**Only how pairs are distributed is known**, not which lie in which group."
+    if choice.lower is None or choice.upper is None or of.pair is None:
+        return known
+    low, high = (error_words(of.parameters, x) for x in (choice.lower, choice.upper))
+    return f"{known} Whatever lies where, the error is between {low} and {high}."
+
+
+def numbers(of: DistributionFound) -> tuple[Number, ...]:
+    """The pair and its error."""
+    asked, choice = of.parameters, of.choice
+    return (
+        Number(
+            "Best pair found, L0 × L∞",
+            pair_words(asked, choice.max_groups, choice.max_amount) if of.pair else "none",
+            copied=f"{choice.max_groups}, {choice.max_amount:.12g}" if of.pair else "",
+        ),
+        Number("Error, about", error_words(asked, choice.error), "", f"The {OBJECTIVES[asked.objective]}."),
+    )
+
+
+def facts(of: DistributionFound) -> dict[str, str]:
+    """What is approximate, and how the pair was found."""
+    return {"What is approximate": APPROXIMATE, "How it was found": of.choice.ended.split(". ")[0] + "."}
+
+
+def what_is_used(of: DistributionFound) -> str:
+    """What the answer was computed from."""
+    pairs = wording.counted(int(of.problem.sizes.pairs.sum()), "pair")
+    groups = wording.counted(of.problem.num_groups, "group")
+    return f"{pairs} of a user and a group; {groups} of {plain(of.label)} released."
