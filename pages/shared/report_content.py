@@ -38,7 +38,6 @@ class ReportContent:
         source: Where a script gets the data.
         asked: Fields of the parameters that matter for the answer, with what they are in words; None for all.
         formula: Markdown with LaTeX; the page's own where empty.
-        program: Module of the question in which a script finds what it computes and draws.
         summary: The data; None for what is said of the source's.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
@@ -52,7 +51,6 @@ class ReportContent:
     source: script.Source
     asked: Mapping[str, str] | None = None
     formula: str = ""
-    program: str = "script"
     summary: tuple[Line, ...] | None = None
     releases: tuple[Line, ...] = ()
     choice: Callable[[], str] | None = None
@@ -134,7 +132,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
             made,
             public_only,
         )
-    program = f"dpcore.{of.question.name}.{of.program}"
+    program = f"dpcore.{of.question.name}.script"
     return script.script(of.question.title, of.parameters, of.source, program, made, public_only)
 
 
