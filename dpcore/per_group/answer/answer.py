@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot
+from dpcore.common.errors import refusal
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
@@ -27,9 +28,11 @@ def answered(
         known. Plots are computed when they are asked for.
 
     Raises:
-        InvalidInput: The data do not fit the question.
+        InvalidInput: The data have no groups, or do not fit the question.
     """
     if found is None:
+        if data.pairs is None and data.pair_sizes is None:
+            raise refusal("this needs a group in each row, and these data have none")
         found = distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
     return _about(data, found) if isinstance(found, DistributionFound) else _answered(data, found)
 

@@ -13,11 +13,12 @@ import pytest
 
 from dpcore.code import Library, write
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
-from dpcore.data import pair_distribution
+from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
@@ -35,6 +36,7 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.answer import (
     PerGroupFound,
+    answered,
     distribution,
     find,
     methods,
@@ -366,6 +368,8 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
+    with pytest.raises(InvalidInput, match="a group in each row"):
+        answered(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
     assert "The data have no groups: **these are invented**" in shown_texts(at)
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
