@@ -94,6 +94,8 @@ class Curve:
         width: In pixels, where that is not its look's.
         first: Whether it begins the legend, wherever it lies.
         steps: Whether it keeps the value of each point up to the next one.
+        bins: Whether its points are the middles of bins, and it keeps their values from end to end.
+        where: (column, what it must hold) of the rows that are meant; None for all.
         symbol: Shape of its points; empty for a line without.
         also: (words, column) of one more number that stands where the pointer is.
         unnamed: Whether the legend leaves it out, as one of the same name stands there.
@@ -110,6 +112,8 @@ class Curve:
     width: float | None = None
     first: bool = False
     steps: bool = False
+    bins: bool = False
+    where: tuple[str, str] | None = None
     symbol: str = ""
     also: tuple[str, str] | None = None
     unnamed: bool = False
@@ -225,6 +229,7 @@ class Level:
         upright: Whether it runs over the whole height.
         look: Whose colour an upright one has.
         dash: Its dash pattern.
+        legend: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
@@ -232,6 +237,7 @@ class Level:
     upright: bool = False
     look: Look = Look.OWN
     dash: str = "dot"
+    legend: str = ""
 
 
 Item = Curve | Points | Cells | Mark | Band | Level

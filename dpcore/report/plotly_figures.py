@@ -61,7 +61,10 @@ def figure(plot: Plot) -> go.Figure:
             case Level(upright=True):
                 line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 1.5}
                 words = f"{item.name}<br>{plot.x.said}: %{{x:{plot.x.number}}}"
-                charts.add_curve(fig, item.name, [item.at, item.at], plot.y.limits, line, words)
+                grouped = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
+                charts.add_curve(fig, item.name, [item.at, item.at], plot.y.limits, line, words, **grouped)
+                if item.legend:
+                    shared[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
                 charts.line_across(fig, item.at, item.name, width=1, dash=item.dash)
     _share(fig, shared)
@@ -109,7 +112,10 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
         line["width"] = of.width
     if of.steps:
         line["shape"] = "hv"
-    upwards = _upwards(plot, of.y) * of.factor
+    if of.bins:
+        line["shape"] = "hvh"
+    meant = _meant(plot, of)
+    across, upwards = np.asarray(plot.column(of.x))[meant], _upwards(plot, of.y)[meant] * of.factor
     group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         group["legendgroup"] = of.legend
@@ -118,8 +124,13 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
     words = hover(plot, of.name)
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
-        group["customdata"] = plot.column(of.also[1])
-    return charts.curve(of.name, plot.column(of.x), upwards, line, words, symbol=of.symbol, **group)
+        group["customdata"] = np.asarray(plot.column(of.also[1]))[meant]
+    return charts.curve(of.name, across, upwards, line, words, symbol=of.symbol, **group)
+
+
+def _meant(plot: Plot, of: Curve | Points) -> npt.NDArray[np.bool_] | slice:
+    """The rows of the columns that an item is drawn of."""
+    return slice(None) if of.where is None else np.asarray(plot.column(of.where[0])) == of.where[1]
 
 
 def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
@@ -170,9 +181,7 @@ def _cells(plot: Plot, of: Cells) -> list[go.Heatmap | go.Contour]:
 
 
 def _points(plot: Plot, of: Points) -> go.Scatter:
-    meant: npt.NDArray[np.bool_] | slice = slice(None)
-    if of.where is not None:
-        meant = np.asarray(plot.column(of.where[0])) == of.where[1]
+    meant = _meant(plot, of)
     middle = _upwards(plot, of.y)[meant]
     more: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:

@@ -25,24 +25,25 @@ def draw(plot: Plot, label: str = "") -> None:
     figures.show_picture(picture(plot, label))
 
 
-def show(plot: Plot, y_only: bool = False) -> Plot:
+def show(plot: Plot, y_only: bool = False, label: str = "") -> Plot:
     """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
 
     Args:
         plot: What is drawn. Controls have those of its axes that are logarithmic.
         y_only: Whether the horizontal axis follows that of another figure.
+        label: As of `picture`.
     """
     key = plot.key.replace("-", "_")
     movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
-        draw(plot)
+        draw(plot, label)
         return plot
     name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
         chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
     drawn_as = plot.within(**chosen)
-    figures.show_picture(picture(drawn_as), below, chart)
+    figures.show_picture(picture(drawn_as, label), below, chart)
     if outside := drawn_as.outside:
         said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
         # An axis without a control of its own stays as it is.

@@ -68,6 +68,7 @@ def of_answer(
     source: script.Source,
     formula: str = "formula",
     asked: Mapping[str, str] | None = None,
+    label: str = "",
 ) -> ReportContent:
     """What a page contributes whose answer holds everything: its plots, its choice, and how its data are distributed.
 
@@ -77,8 +78,9 @@ def of_answer(
         source: Where a script gets the data.
         formula: Which of the question's texts says how it is computed.
         asked: As in `ReportContent`.
+        label: What stands above its plots.
     """
-    drawings = [plots.picture(plot()) for plot in answer.plots.values()]
+    drawings = [plots.picture(plot(), label) for plot in answer.plots.values()]
     return ReportContent(
         question=question,
         parameters=answer.parameters,

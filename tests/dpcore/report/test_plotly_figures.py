@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
-from dpcore.report import plotly_figures
+from dpcore.report import charts, plotly_figures
 
 COLUMNS = {
     "x": [1.0, 2.0, 4.0],
@@ -68,6 +70,21 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     one, two, upright = figure.data
     assert one.legendgroup != two.legendgroup
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
+
+
+def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins_of_the_rows_that_are_meant() -> None:
+    mean = [
+        Level(f"mean {k}", k, upright=True, look=Look.CAP, dash="dash", legend="Mean") for k in (2.0, 3.0)
+    ]
+    whole = replace(
+        plot(Curve("c", "x", "t", Look.CAP, bins=True, where=("kind", "b")), *mean),
+        columns=COLUMNS | {"kind": list("abb")},
+    )
+    curve, first, second, entry = plotly_figures.figure(whole).data
+    assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
+    assert {first.showlegend, second.showlegend} == {False}
+    assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
+    assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_columns() -> None:
