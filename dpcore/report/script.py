@@ -124,7 +124,7 @@ def of_answer(
 
 
 _ANSWER = """
-# One call, the same that the page makes: it finds the best bound, and proves that it is the best.
+# One call, the same that the page makes. What is proved of its choice, the next cell says.
 answer = answered(data, parameters)
 print(answer.headline)
 for number in answer.numbers:

@@ -1,15 +1,19 @@
 """Quantile: the exact distribution of a private median or quantile, and the bound that serves it best."""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from pages.quantile import answer, card, inputs, tabs, work
-from pages.quantile import figures as quantile_charts
+from dpcore.answer import Answer, Plot
+from dpcore.quantile.answer import QuantileFound, answered, words
+from pages.quantile import inputs, tabs, work
 from pages.quantile.question import QUESTION
-from pages.shared import answer_tabs, drawn, figures, jobs, keys, layout, missing, ranges, session
+from pages.shared import answer_tabs, drawn, jobs, keys, layout, missing, plots, session
 
 in_use = session.dataset()
 demonstration = in_use.values is None
 data = missing.demonstration() if demonstration else in_use
+label = missing.DEMONSTRATION if demonstration else ""
 
 
 def body(places: layout.Places) -> None:
@@ -22,12 +26,13 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     found = work.find(data, parameters, demonstration or session.same_for_all())
+    main: Plot | None = None
     if found.view is not None:
-        version = f"{session.data_version()}_{found.view.parameters.quantiles}"
         drawn.answers(found.view.parameters)
-        shown = tabs.Shown(found.view, data, demonstration, bool(found.doing), version)
+        answer = shown_answer(found.view)
     with places.figure:  # First: its message goes ahead of all others.
-        limits = show_errors(shown) if found.view is not None else None
+        if found.view is not None:
+            main = plots.show(answer.plots["quantile-error"](), label=label)
         # Always there, so that nothing moves when the exact answer has come.
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
             if found.doing:
@@ -35,38 +40,40 @@ def body(places: layout.Places) -> None:
     if not found.doing:  # Else the line below the figure says it.
         with places.notes:
             jobs.say_failure(work.JOB)
-    if limits is None:
+    if main is None:
         return
+    show_rest(places, tabs.Shown(answer, data, label, bool(found.doing)), main)
+
+
+def shown_answer(found: QuantileFound) -> Answer:
+    """The answer; about invented data it says so first."""
+    answer = answered(data, found.parameters, found)
+    if not demonstration:
+        return answer
+    return replace(answer, detail=f"**{label}.** {words.detail(found, data, brief=True)}")
+
+
+def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
+    """What stands beside and below the main figure."""
     of = {
         "Where the answer falls": lambda: tabs.where(shown),
         "Base distribution": lambda: tabs.base(shown),
-        "The paper's bound": lambda: tabs.paper(shown, limits[0]),
+        "The paper's bound": lambda: tabs.paper(shown, main.x.limits),
         "Sampled answers": lambda: tabs.samples(shown),
     }
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(shown.view, data, demonstration),
+        shown.answer,
         of,
         lambda: tabs.files(shown),
-        used=lambda: inputs.what_is_used(data, shown.view.parameters),
+        used=lambda: inputs.what_is_used(data, shown.answer.parameters),
     )
     with places.answer:
         if demonstration:
             missing.bring("Bring data with values")
-        if shown.view.choices.cancelled:
+        if shown.answer.found.choices.cancelled:
             st.button("Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:")
-
-
-def show_errors(shown: tabs.Shown) -> quantile_charts.Limits:
-    """The main figure; returns its axes."""
-    bound_limits, error_limits = answer.axis_limits(shown.view)
-    with ranges.under_figure("quantile_ranges") as (chart, below):
-        x = ranges.range_control("Bound, rows per user", f"quantile_x_{shown.version}", *bound_limits)
-        y = ranges.range_control("Rank error, share of rows", f"quantile_y_{shown.version}", *error_limits)
-    picture = quantile_charts.error_picture(shown.view, (x, y), shown.about)
-    figures.show_picture(picture, below=below, place=chart)
-    return x, y
 
 
 layout.show(QUESTION, body)

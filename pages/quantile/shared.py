@@ -15,9 +15,9 @@ from dpcore.common.shared_bound import Parts, Sharer, least_worst_regret
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.dataset import Dataset
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
+from dpcore.quantile.answer.found import SEARCH_POINTS
 from dpcore.quantile.optimal_bound import ALL_CAPS, RankBound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from pages.quantile.answer import SEARCH_POINTS
 
 NOT_COMPARED = ("own_bound",)
 ALL_TRIED = (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
+from dpcore.quantile.answer import QuantileFound
+from dpcore.quantile.answer import found as core
 from dpcore.quantile.parameters import QuantileParameters
-from pages.quantile import answer, cached
-from pages.quantile.answer import QuantileView
+from pages.quantile import cached
 from pages.quantile.question import QUESTION
 from pages.shared import cache, jobs
 
@@ -36,8 +37,15 @@ class Found:
         doing: What still runs, in words; empty where the answer is exact.
     """
 
-    view: QuantileView | None
+    view: QuantileFound | None
     doing: str = ""
+
+
+def search_question(parameters: QuantileParameters) -> QuantileParameters:
+    """The parameters with all that the search does not depend on set to one value."""
+    default = QuantileParameters(1.0)
+    same = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
+    return replace(parameters, **{name: getattr(default, name) for name in same})
 
 
 def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found:
@@ -51,19 +59,17 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found:
     # All that sorting the rows depends on, and nothing that a slider moves.
     base = tuple(map(str, (p.base, p.low, p.high, p.center, p.spread, p.edges, p.masses)))
     whole, few = cached.quantile_rows(data.digest, base, p, data.values)
-    known, searched = cache.answers(JOB, for_all, KNOWN), (data.digest, answer.search_question(p))
+    known, searched = cache.answers(JOB, for_all, KNOWN), (data.digest, search_question(p))
     choices, question = known.known(searched), (data.digest, p)
     job: jobs.Job | None = st.session_state.get(JOB)
     if job is None or job.question != question:
         problem = whole.with_epsilon(p.epsilon)
 
-        def compute(tell: jobs.Tell, stop: ShouldStop) -> QuantileView:
-            def search() -> answer.Choices:
-                return answer.search(problem, p.asked, tell, stop)
+        def compute(tell: jobs.Tell, stop: ShouldStop) -> QuantileFound:
+            def search() -> core.Choices:
+                return core.search(problem, p.asked, tell, stop)
 
-            return answer.compute(
-                p, problem, known.found(searched, search, lambda found: not found.cancelled)
-            )
+            return core.compute(p, problem, known.found(searched, search, lambda found: not found.cancelled))
 
         if job is None:
             seconds = FIRST_VISIT_SECONDS
@@ -72,7 +78,7 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found:
             seconds = AT_ONCE_SECONDS if brief else 0.0
         job = jobs.start(JOB, question, compute, seconds, light=choices is None)
     if (done := jobs.result_of(JOB)) is not None:
-        exact: QuantileView = done[1]
+        exact: QuantileFound = done[1]
         if few is None:  # Else nobody needs it, and it holds the distribution of the answer.
             st.session_state[EARLIER] = (data.digest, exact)
         return Found(exact)

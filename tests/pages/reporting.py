@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dpcore.answer import Cells, Curve, Mark
+from dpcore.answer import Cells, Curve, Level, Mark
 from pages.shared import jobs, key_number, keys, report_content
 from tests.pages.driving import (
     ROOT,
@@ -105,6 +105,21 @@ CASES = {
         "quantile",
         ("quantile.tabs", "Downloads"),
         {**SHOP, "low": "0", "high": "100"},
+        "quantile_card",
+    ),
+    "quantiles, cap from counts": Case(
+        "Quantile",
+        "quantile",
+        ("quantile.tabs", "Downloads"),
+        {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.9", "weighting": "cap", "bound_from": "counts",
+         "own_bound": "7", "beta": "0.2"},
+        "quantile_card",
+    ),
+    "quantile, no bound": Case(
+        "Quantile",
+        "quantile",
+        ("quantile.tabs", "Downloads"),
+        {**SHOP, "base": "normal", "center": "40", "spread": "30", "weighting": "none"},
         "quantile_card",
     ),
     "learning": Case(
@@ -328,13 +343,19 @@ def assert_script_has_what_the_page_has(at, content, folder):
     for item in main.items:
         if isinstance(item, Curve):
             x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
-            np.testing.assert_array_equal(x, main.column(item.x))
-            column = np.asarray(main.column(item.y), dtype=np.float64)
+            meant = (
+                slice(None) if item.where is None else np.asarray(main.column(item.where[0])) == item.where[1]
+            )
+            np.testing.assert_array_equal(x, np.asarray(main.column(item.x))[meant])
+            column = np.asarray(main.column(item.y), dtype=np.float64)[meant]
             # All main figures here have log axes, with gaps at 0 and at infinity.
             np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
         elif isinstance(item, Cells):
             drawn = chart(at, main.key.replace("-", "_"))["data"][0]
             np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), main.column(item.of))
+        elif isinstance(item, Level):
+            drawn = chart(at, main.key.replace("-", "_"))["layout"]["shapes"]
+            assert (item.at, item.at) in [(shape["y0"], shape["y1"]) for shape in drawn]
         elif isinstance(item, Mark):
             ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert (x, y) == (item.x, item.y)

@@ -13,14 +13,19 @@ from plotly.io import to_json
 
 from dpcore import quantile
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
+from dpcore.quantile.answer import answered, plots
+from dpcore.quantile.answer import found as core
+from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.quantile import answer, card, figures, inputs, tabs, work
+from dpcore.report import plotly_figures
+from pages.quantile import cached, inputs, work
 from pages.shared import keys, missing, session
 from tests.pages.driving import (
     begin,
@@ -44,7 +49,6 @@ SHOP = samples.load("shop-events")
 BASE = uniform_base(0.0, 100.0)
 ENDS = {"low": 0.0, "high": 100.0}
 LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": "100"}
-PUBLIC = figures.About(Disclosure.PUBLIC)
 JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
@@ -62,13 +66,10 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 
 
 @functools.cache
-def asked(**given) -> answer.QuantileView:
+def asked(**given):
     """The answer on the shop purchases."""
     ends = {} if given.get("base") else ENDS
-    parameters = QuantileParameters(**{"epsilon": 1.0, **ends, **given})
-    base = parameters.base_distribution()
-    question = problem(parameters.epsilon, base=base)
-    return answer.compute(parameters, question, answer.search(question, parameters.asked))
+    return answered(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
 
 
 def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
@@ -83,17 +84,14 @@ def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Da
 PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE)
 
 
-def figure_of(picture) -> dict:
-    """The picture as Plotly gets it."""
-    return json.loads(to_json(picture.draw()))
+def drawn_of(plot) -> dict:
+    """The plot as Plotly gets it."""
+    return json.loads(to_json(plotly_figures.figure(plot)))
 
 
-def error_figure(view) -> dict:
-    return figure_of(figures.error_picture(view, answer.axis_limits(view), PUBLIC))
-
-
-def density_figure(view) -> dict:
-    return figure_of(figures.density_picture(view, answer.window(view)[0], PUBLIC))
+def figure(found, key="error") -> dict:
+    """A figure of an answer."""
+    return drawn_of(found.plots[f"quantile-{key}"]())
 
 
 def words_of(found) -> str:
@@ -108,15 +106,16 @@ def words_of(found) -> str:
 
 
 def test_the_answer_is_that_of_the_core():
-    view = asked()
-    figure = error_figure(view)
+    answer = asked()
+    main = answer.plots["quantile-error"]()
+    drawn_main = drawn_of(main)
     for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Cap")):
-        bounds, drawn = trace(figure, name)
+        bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().on_search_subsamples() if kind is WeightKind.CAP else problem()
         expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
         assert drawn[picks] == pytest.approx(expected)
-        ((x,), (y,)) = trace(figure, f"Best, {name.lower()}")
+        ((x,), (y,)) = trace(drawn_main, f"Best, {name.lower()}")
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
         found = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
         assert x == bounds[np.argmin(drawn)]
@@ -125,20 +124,24 @@ def test_the_answer_is_that_of_the_core():
         assert abs(y - min(drawn)) <= 8.0 * spread
         assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
     unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
-    assert trace(figure, "No bound")[1] == pytest.approx([unbounded.expected_rank_error] * 2)
-    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    (level,) = drawn_main["layout"]["shapes"]
+    assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
+    assert "No bound" in [one["name"] for one in drawn_main["data"]]
+    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.SEARCH_POINTS)
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.interval()
-    found = card.card(view, SHOP)
-    assert [one.text for one in found.numbers] == [
+    assert [one.value for one in answer.numbers] == pytest.approx(
+        [best.bound, out.expected_rank_error, unbounded.expected_rank_error]
+    )
+    assert [one.text for one in answer.numbers] == [
         wording.counted(best.bound, "row"),
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
     ]
-    assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(found)
-    assert float(found.numbers[0].copied) == pytest.approx(best.bound, rel=1e-14)
-    assert found.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
-    words = words_of(found)
+    assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(answer)
+    assert float(answer.numbers[0].copied) == pytest.approx(best.bound, rel=1e-14)
+    assert answer.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
+    words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
         f"All 140 caps were tried. Each cap was tried on the same {mechanism.SEARCH_SUBSAMPLES} subsamples. "
@@ -148,7 +151,8 @@ def test_the_answer_is_that_of_the_core():
 
 
 def test_good_enough_is_where_all_bounds_tried_cost_little():
-    for view in (asked(), asked(weighting=Weighting.CAP)):
+    for answer in (asked(), asked(weighting=Weighting.CAP)):
+        view = answer.found
         low, high = view.good_enough
         tried = view.choices.of(view.kind).tried
         inside = (tried.bounds >= low) & (tried.bounds <= high)
@@ -157,16 +161,16 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
-    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in card.card(view, SHOP).good_enough
+    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.good_enough
     # A bound from counts was not chosen by its error.
-    assert not card.card(asked(bound_from=BoundFrom.COUNTS), SHOP).good_enough
+    assert not asked(bound_from=BoundFrom.COUNTS).good_enough
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
-    view = asked(weighting=Weighting.CAP)
-    smooth, best = view.choices.smooth, view.choices.cap
+    found = asked(weighting=Weighting.CAP)
+    smooth, best = found.found.choices.smooth, found.found.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
@@ -182,10 +186,9 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     spread = float(np.hypot(best.standard_error, fresh.std(ddof=1) / np.sqrt(fresh.size)))
     assert abs(best.rank_error - fresh.mean()) <= 4.0 * spread
     assert fresh.mean() > smooth.rank_error
-    found = card.card(view, SHOP)
     words = words_of(found)
     assert found.numbers[1].text == wording.percent(best.rank_error)
-    said = card.with_spread(best.rank_error, best.standard_error)
+    said = sentences.with_spread(best.rank_error, best.standard_error)
     assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in words
     assert (
         found.numbers[1].note
@@ -196,47 +199,45 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     low, high = wording.percent(subsamples.min()), wording.percent(subsamples.max())
     assert f"single subsamples go from {low} to {high}" in words
     # Smooth weights draw no subsample.
-    assert "subsamples)" not in words_of(card.card(asked(), SHOP))
+    assert "subsamples)" not in words_of(asked())
 
 
 def test_an_own_bound_is_compared():
-    view = asked(weighting=Weighting.CAP, own_bound=4.0)
+    found = asked(weighting=Weighting.CAP, own_bound=4.0)
     out = quantile.output(problem(), WeightKind.CAP, 4.0)
-    ((x,), (y,)) = trace(error_figure(view), "Your own bound")
+    ((x,), (y,)) = trace(figure(found), "Your own bound")
     assert (x, y) == (4.0, pytest.approx(out.expected_rank_error))
-    x, density = trace(density_figure(view), "Your own bound")
+    x, density = trace(figure(found, "density"), "Your own bound")
     width = x[1] - x[0]
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
     error = wording.percent(out.expected_rank_error)
-    found = card.card(view, SHOP)
     assert f"Your own bound, 4 rows: rank error {error}" in words_of(found)
     assert [name for name, _ in found.code.forms][-1] == "Cap, 4 rows"
-    assert "Your own bound" not in [t.get("name") for t in error_figure(asked())["data"]]
+    assert "Your own bound" not in [t.get("name") for t in figure(asked())["data"]]
 
 
 def test_density_and_nearness_are_exact():
-    view = asked(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, view.bound)
-    x, density = trace(density_figure(view), "Median")
+    found = asked(weighting=Weighting.CAP)
+    out = quantile.output(problem(), WeightKind.CAP, found.found.bound)
+    x, density = trace(figure(found, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
     assert density.sum() * width == pytest.approx(inside)
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
-    t, within = trace(figure_of(figures.near_picture(view, PUBLIC)), "Median")
+    t, within = trace(figure(found, "near"), "Median")
     assert within == pytest.approx(out.probability_within(t))
-    (first, second), _ = trace(density_figure(view), "Median: mean of the answer")
+    (first, second), _ = trace(figure(found, "density"), "Median: mean of the answer")
     assert first == second == pytest.approx(out.mean)
 
 
 def test_axes_stay_where_they_are_while_epsilon_moves():
     shown = []
     for epsilon in (0.1, 1.0, 10.0):
-        view = asked(epsilon=epsilon)
-        near = figure_of(figures.near_picture(view, PUBLIC))
-        layouts = [one["layout"] for one in (error_figure(view), density_figure(view), near)]
-        shown.append([(one["xaxis"]["range"], one["yaxis"].get("range")) for one in layouts])
+        error, density, near, paper = (make() for make in asked(epsilon=epsilon).plots.values())
+        # The height of a density, which has area 1, must move with epsilon.
+        shown.append([(one.x.limits, one.y.limits) for one in (error, near, paper)] + [density.x.limits])
     assert shown[0] == shown[1] == shown[2]
 
 
@@ -251,23 +252,22 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
     ],
 )
 def test_other_bases_and_no_bound_are_used(given, base):
-    view = asked(**given, weighting=Weighting.NONE)
+    found = asked(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
-    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, answer.SEARCH_POINTS)
-    found = card.card(view, SHOP)
+    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert f"without a bound, {wording.percent(out.expected_rank_error)}." in found.detail
     assert found.headline == f"Set a bound: let no user weigh more than {wording.counted(best.bound, 'row')}."
     assert found.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
-    x, drawn = trace(density_figure(view), "Base ν")
+    x, drawn = trace(figure(found, "density"), "Base ν")
     assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
 
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
-    view = asked(quantiles="0.9, 0.1")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, view.bound)
-    words = words_of(card.card(view, SHOP))
-    near = figure_of(figures.near_picture(view, PUBLIC))
+    found = asked(quantiles="0.9, 0.1")
+    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.found.bound)
+    words = words_of(found)
+    near = figure(found, "near")
     for one in together.outputs:
         low, high = one.interval()
         assert f"answers from {wording.number(low)} to {wording.number(high)}" in words
@@ -279,26 +279,23 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
 
 def test_the_bound_from_counts_uses_no_values():
     given = {"bound_from": BoundFrom.COUNTS, "beta": 0.2, "alpha": 0.1, "gamma": 0.1}
-    view = asked(**given)
+    found = asked(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
-    assert card.card(view, SHOP).numbers[0].text == wording.counted(best, "row")
-    paper = figure_of(figures.paper_picture(view, answer.axis_limits(view)[0], PUBLIC))
+    assert found.numbers[0].text == wording.counted(best, "row")
+    paper = figure(found, "paper")
     x, drawn = trace(paper, "Smooth weights")
     assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in card.paper_sentence(asked(**given, population=True))
+    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(asked(**given, population=True).found)
 
 
 def test_ties_cost_what_no_budget_can_buy_back():
     ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
-    asked_of = QuantileProblem(ratings.values, 0.5, 1000.0, parameters.base_distribution())
-    found = card.card(
-        answer.compute(parameters, asked_of, answer.search(asked_of, parameters.asked)), ratings
-    )
+    found = answered(ratings, parameters)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
     assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
@@ -315,54 +312,56 @@ def test_degenerate_data_are_answered():
     for rows in cases:
         of = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        asked_of = QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
-        few = answer.with_few_subsamples(asked_of)
-        for view in (
-            answer.compute(parameters, asked_of, answer.search(asked_of, parameters.asked)),
-            answer.compute(parameters, few, answer.first_search(few, parameters.asked)),
-        ):
-            limits, (window, widest) = answer.axis_limits(view), answer.window(view)
+        few = cached.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
+        first = core.compute(parameters, few, cached.first_search(few, parameters.asked))
+        for found in (answered(of, parameters), answered(of, parameters, first)):
+            window, widest = core.window(found.found)
             assert widest[0] <= window[0] < window[1] <= widest[1]
-            pictures = [
-                figures.error_picture(view, limits, PUBLIC),
-                figures.density_picture(view, window, PUBLIC),
-                figures.near_picture(view, PUBLIC),
-                figures.paper_picture(view, limits[0], PUBLIC),
-            ]
-            for picture in pictures:
-                assert picture.draw().data
-            assert "nan" not in words_of(card.card(view, of))
+            for make in found.plots.values():
+                assert plotly_figures.figure(make()).data
+            assert "nan" not in words_of(found)
 
 
 def test_traces_are_short_and_axes_have_titles():
-    view = asked(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
-    near = figure_of(figures.near_picture(view, PUBLIC))
-    for figure in (error_figure(view), density_figure(view), near):
-        assert figure["layout"]["xaxis"]["title"]["text"]
-        assert figure["layout"]["yaxis"]["title"]["text"]
-        assert all(numbers(t["x"]).size <= 500 for t in figure["data"])
-    assert "(rows per user)" in error_figure(view)["layout"]["xaxis"]["title"]["text"]
-    assert "(unit of the values)" in density_figure(view)["layout"]["xaxis"]["title"]["text"]
+    found = asked(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
+    drawn = {key: drawn_of(make()) for key, make in found.plots.items()}
+    for one in drawn.values():
+        assert one["layout"]["xaxis"]["title"]["text"]
+        assert one["layout"]["yaxis"]["title"]["text"]
+        assert all(numbers(t["x"]).size <= 500 for t in one["data"])
+    assert "(rows per user)" in drawn["quantile-error"]["layout"]["xaxis"]["title"]["text"]
+    assert "(unit of the values)" in drawn["quantile-density"]["layout"]["xaxis"]["title"]["text"]
 
 
 def test_columns_hold_what_is_drawn():
-    view = asked(weighting=Weighting.CAP)
-    columns = figures.error_picture(view, answer.axis_limits(view), PUBLIC).columns
+    found = asked(weighting=Weighting.CAP)
+    columns = found.plots["quantile-error"]().columns
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = figures.density_picture(view, (0.0, 100.0), PUBLIC).columns
+    density = plots.density(found.found, SHOP, (0.0, 100.0)).columns
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    assert re.search(r"Keep at most \d+ rows of each user", card.card(view, SHOP).headline)
+    assert re.search(r"Keep at most \d+ rows of each user", found.headline)
+
+
+def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():
+    told = []
+    found = answered(
+        SHOP, QuantileParameters(1.0, **ENDS), progress=told.append, should_stop=lambda: len(told) > 8
+    )
+    assert "The search was stopped early" in found.detail
+    assert told == sorted(told)
+    with pytest.raises(InvalidInput, match="needs values"):
+        answered(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
 
 
 # --- the first answer ---------------------------------------------------------------------------------------
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
-    few = answer.with_few_subsamples(problem())
-    first, exact = answer.first_search(few, (0.5,)), answer.search(problem(), (0.5,))
+    few = cached.with_few_subsamples(problem())
+    first, exact = cached.first_search(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
     assert first.smooth.rank_error == exact.smooth.rank_error
@@ -375,8 +374,8 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     # It needs so little that it stays within its share of work.
     tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
-    monkeypatch.setattr(answer, "FIRST_ROWS", SHOP.values.values.size - 1)
-    assert answer.with_few_subsamples(problem()) is None
+    monkeypatch.setattr(cached, "FIRST_ROWS", SHOP.values.values.size - 1)
+    assert cached.with_few_subsamples(problem()) is None
 
 
 def test_few_subsamples_share_the_sorted_rows():
@@ -395,7 +394,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     job = at.session_state["quantile.search_job"]
     assert job.running
     assert work.FIRST in at.get("progress")[0].proto.text
-    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
@@ -411,7 +410,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
 
 
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
-    monkeypatch.setattr(answer, "FIRST_ROWS", 0)
+    monkeypatch.setattr(cached, "FIRST_ROWS", 0)
     at = quantile_page()
     before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
     with monkeypatch.context() as held:
@@ -444,7 +443,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(at)[0].value == card.card(asked(), SHOP).numbers[0].text
+    assert metrics_of(at)[0].value == asked().numbers[0].text
     at.session_state["quantile.tabs"] = "Where the answer falls"
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):
@@ -466,7 +465,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     at.number_input(key="quantile.low").set_value(0.0)
     settled(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(at)
-    assert card.LEAKS_VALUES in texts
+    assert sentences.LEAKS_VALUES in texts
     assert "computed from private data: do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
@@ -478,8 +477,8 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert all("do not publish" in text for text in helps)
     settled(fine(at.segmented_control(key="quantile.bound_from").set_value("From counts").run()))
     texts = shown_texts(at)
-    assert card.LEAKS_VALUES not in texts
-    assert card.LEAKS in texts
+    assert sentences.LEAKS_VALUES not in texts
+    assert sentences.LEAKS in texts
     # The other bases are asked for, too, where nothing was entered that they could come from.
     for name in ("low", "high", "center", "spread", "edges"):
         at.session_state[f"quantile.{name}"] = None
@@ -543,7 +542,7 @@ def test_a_poor_base_is_drawn_and_said():
     at.session_state["quantile.tabs"] = "Base distribution"
     settled(fine(at.run()))
     assert "ν gives β = " in shown_texts(at)
-    bound = asked().bound
+    bound = asked().found.bound
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
@@ -558,11 +557,11 @@ def test_a_poor_base_is_drawn_and_said():
 
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
-    view = asked()
+    view = asked().found
     sampled = several.sample_answers(view.together, 5000)
-    figure = figure_of(figures.sample_picture(view, sampled, answer.window(view)[0], PUBLIC))
-    _, exact = trace(figure, "Median, exact")
-    _, simulated = trace(figure, "Median, simulated")
+    drawn = drawn_of(plots.samples(view, sampled, core.window(view)[0], SHOP))
+    _, exact = trace(drawn, "Median, exact")
+    _, simulated = trace(drawn, "Median, simulated")
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.
     assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
     at = quantile_page()
@@ -573,6 +572,6 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
     texts = shown_texts(at)
     assert "not a release" in texts
-    assert all(line in texts for line in tabs.sample_sentences(view, sampled))
+    assert all(line in texts for line in sentences.samples(view, sampled))
     fine(at.number_input(key="quantile.draws").set_value(100).run())
     assert "These results are for earlier settings" in shown_texts(at)

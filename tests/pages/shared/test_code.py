@@ -15,11 +15,9 @@ from dpcore.code import Code, Library, write
 from dpcore.code import forms as code_choices
 from dpcore.data import samples
 from dpcore.dataset import Contribution
-from dpcore.quantile import QuantileProblem
+from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import Summed
-from pages.quantile import answer as quantile_answer
-from pages.quantile.code import of_quantile
 from pages.shared import cards, keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
@@ -128,11 +126,7 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     parameters = QuantileParameters(1.0, low=0.0, high=100.0)
     shop = samples.load("shop-events")
-    assert shop.values is not None
-    asked = QuantileProblem(shop.values, 0.5, 1.0, parameters.base_distribution())
-    found = of_quantile(
-        quantile_answer.compute(parameters, asked, quantile_answer.search(asked, parameters.asked)), shop
-    )
+    found = quantile_answer.answered(shop, parameters).code
     assert found is not None
     (_, weights), (name, cap) = found.forms
     for library in Library:

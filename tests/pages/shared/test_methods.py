@@ -33,6 +33,8 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.choice import PrivateChoice, choose, shown
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
+from dpcore.quantile.answer import found as quantile_found
+from dpcore.quantile.answer import methods as quantile_methods
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
@@ -40,8 +42,6 @@ from pages.data_owners import answer as owners_answer
 from pages.data_owners import methods as owners_methods
 from pages.private_choice import answer as private_answer
 from pages.private_choice import methods as private_methods
-from pages.quantile import answer as quantile_answer
-from pages.quantile import methods as quantile_methods
 from pages.shared import catalogue
 
 PAGES = Path(__file__).parents[3] / "pages"
@@ -93,9 +93,8 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
     asked = QuantileParameters(1.0, weighting=weighting)
     assert data.values is not None
     problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
-    return quantile_methods.methods(
-        quantile_answer.compute(asked, problem, quantile_answer.search(problem, asked.asked)), data
-    )
+    found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.asked))
+    return quantile_methods.methods(found, data)
 
 
 def of_learning(data: Dataset) -> Methods:

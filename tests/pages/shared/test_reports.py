@@ -118,6 +118,7 @@ def test_public_data_have_one_report():
 WHOLE = (
     "mean", "mean of values", "mean, private counts", "generated", "count", "sum, gaussian",
     "per group", "per group, mean", "per group, users of private groups",
+    "quantile", "quantiles, cap from counts", "quantile, no bound",
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
 )  # fmt: skip
 """Whose answer is one object."""

@@ -316,8 +316,10 @@ def printed_of(content, folder, file, name):
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
-    private_page("Quantile", ("quantile.tabs", "Downloads"))
+    at = private_page("Quantile", ("quantile.tabs", "Downloads"))
     content = taken["quantile"]()
+    (tmp_path / content.source.dataset.name).write_bytes(PRIVATE_FILE)
+    assert_script_has_what_the_page_has(at, content, tmp_path)
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     ((_, answered),) = content.cards
     assert len(answered.numbers) == 3

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pages.quantile.answer import Poorer
+from dpcore.quantile.answer.found import Poorer
 from pages.shared import keys
 from tests.pages.driving import begin, finished, raw_texts, words_of_numbers
 

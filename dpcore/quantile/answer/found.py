@@ -1,16 +1,16 @@
-"""The Quantile page's answer, computed once for a question and a data set; a first one at once, the exact one beside
-the page."""
+"""What is found for quantiles on a data set: the best bounds, the answers' distributions there, and where to look."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.answer.against import Against
 from dpcore.answer.axes import curve_bounds
 from dpcore.common.certificate import Certificate
+from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -21,9 +21,6 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SeveralOutputs, several
 
 SEARCH_POINTS = 32
-# A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
-FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
-FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
 GOOD_ENOUGH = 1.05
 """Bounds up to so many times the least error cost little."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
@@ -57,13 +54,6 @@ class Choices:
         return self.smooth.cancelled or self.cap.cancelled
 
 
-def search_question(parameters: QuantileParameters) -> QuantileParameters:
-    """The parameters with all that the search does not depend on set to one value."""
-    default = QuantileParameters(1.0)
-    same = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
-    return replace(parameters, **{name: getattr(default, name) for name in same})
-
-
 def search(
     problem: QuantileProblem,
     quantiles: tuple[float, ...],
@@ -80,27 +70,6 @@ def search(
         for kind, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
     )
     return Choices(smooth, cap)
-
-
-def with_few_subsamples(problem: QuantileProblem) -> QuantileProblem | None:
-    """The question for a first answer; None where there are too many rows for one."""
-    rows = problem.values.values.size
-    if rows > FIRST_ROWS:
-        return None
-    return problem.with_subsamples(max(min(FIRST_CELLS // (16 * rows), FIRST_SUBSAMPLES), 2))
-
-
-def first_search(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
-    """The best bounds of a first answer: among fewer bounds where there are many rows, and among few caps."""
-    rows = few.values.values.size
-    points, caps = (
-        min(max(FIRST_CELLS // (2 * rows * times), 3), most)
-        for times, most in ((1, SEARCH_POINTS), (few.rows.subsamples, FIRST_CAPS))
-    )
-    return Choices(
-        optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
-        optimal_bound.best_bound(few, WeightKind.CAP, caps, quantiles=quantiles, all_caps=0),
-    )
 
 
 NOT_COMPARED = ("own_bound", "bound_from")
@@ -125,8 +94,8 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | 
 
 
 @dataclass(frozen=True)
-class QuantileView:
-    """Everything the page shows that depends on data and question.
+class QuantileFound:
+    """All that depends on data and question.
 
     Attributes:
         parameters: The question.
@@ -221,7 +190,7 @@ def mean_error(together: SeveralOutputs) -> float:
     return float(np.mean([one.expected_rank_error for one in together.outputs]))
 
 
-def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileView:
+def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileFound:
     """Evaluate at the bound in use."""
     asked, kind, histogram = parameters.asked, parameters.kind, problem.histogram
     everything = float(histogram.max_size)
@@ -233,7 +202,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     else:
         bound = choices.of(kind).bound
     at_counts = optimal_bound.rank_errors(problem, kind, paper.bound, quantiles=asked)
-    return QuantileView(
+    return QuantileFound(
         parameters=parameters,
         problem=problem,
         choices=choices,
@@ -248,22 +217,39 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     )
 
 
-def axis_limits(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
+def find(
+    data: Dataset,
+    parameters: QuantileParameters,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> QuantileFound:
+    """Search and evaluate; of those bounds that were reached, where it is stopped.
+
+    Raises:
+        InvalidInput: The data have no values.
+    """
+    if data.values is None:
+        raise refusal("this needs values, one per row, and these data have none")
+    problem = QuantileProblem(data.values, 0.5, parameters.epsilon, parameters.base_distribution())
+    return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
+
+
+def axis_limits(found: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
     """(from, to) of the bound's axis and of the error's axis."""
-    histogram = view.problem.histogram
+    histogram = found.problem.histogram
     ends = curve_bounds(histogram)
     return (float(ends[0]), float(ends[-1])), (max(1.0 / histogram.num_rows, 1e-4), 0.5)
 
 
-def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
+def window(found: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
     """(from, to) on the values' axis: what to show first, and the widest range that is offered.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
-    rows, p = view.problem.rows, view.parameters
+    rows, p = found.problem.rows, found.parameters
     low = rows.value_at(max(p.asked[0] - WINDOW, 1e-9))
     high = rows.value_at(min(p.asked[-1] + WINDOW, 1.0))
-    breaks = view.problem.base.breaks
+    breaks = found.problem.base.breaks
     spread = 4.0 * (p.spread or 0.0)
     first, last = float(breaks[0]) - spread, float(breaks[-1]) + spread
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))

@@ -9,38 +9,38 @@ from dpcore.code.forms import CodeChoice, Form, cap_form, forms, of_data, smooth
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
+from dpcore.quantile.answer.found import QuantileFound
 from dpcore.quantile.parameters import Weighting
-from pages.quantile.answer import QuantileView
 
 
-def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
+def of_quantile(found: QuantileFound, dataset: Dataset) -> CodeChoice | None:
     """The bound in use first, then the best of the other kind, then the person's own."""
-    p = view.parameters
-    low, high = _ends(view)
+    p = found.parameters
+    low, high = _ends(found)
     base = of_data(dataset) | {
         "lower": low,
         "upper": high,
         "quantiles": p.asked,
         "neighbours": Neighbours.REPLACE_VALUES,
     }
-    other = WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    other = WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     none = p.weighting is Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
-        (view.kind, view.choices.of(view.kind).bound if none else view.bound, {}),
-        (other, view.choices.of(other).bound, {}),
+        (found.kind, found.choices.of(found.kind).bound if none else found.bound, {}),
+        (other, found.choices.of(other).bound, {}),
     ]
     if p.own_bound is not None:
-        bounds.append((view.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
-    found: list[Form] = []
+        bounds.append((found.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
+    programs: list[Form] = []
     for kind, bound, whose in bounds:
         if kind is WeightKind.CAP:
-            found.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **whose}))
+            programs.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **whose}))
         else:
-            found.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **whose}))
-    return forms(p.epsilon, base, found)
+            programs.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **whose}))
+    return forms(p.epsilon, base, programs)
 
 
-def _ends(view: QuantileView) -> tuple[float, float]:
+def _ends(found: QuantileFound) -> tuple[float, float]:
     """Between which values the answer is looked for: the base's ends, or where a normal base has all its mass."""
-    breaks, spread = view.problem.base.breaks, 4.0 * (view.parameters.spread or 0.0)
+    breaks, spread = found.problem.base.breaks, 4.0 * (found.parameters.spread or 0.0)
     return float(breaks[0]) - spread, float(breaks[-1]) + spread

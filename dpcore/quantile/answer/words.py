@@ -1,24 +1,21 @@
-"""The Quantile page's answer in words."""
+"""The answer for quantiles in words. Pure: what was found in, sentences and numbers out."""
 
 from __future__ import annotations
 
 import math
 
-from dpcore import quantile
-from dpcore.answer import Answer, Number
+import numpy as np
+
+from dpcore.answer import Number, Proof
+from dpcore.answer.axes import ROWS
 from dpcore.common import wording
-from dpcore.common.certificate import Certificate
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
-from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.answer.found import GOOD_ENOUGH, Poorer, QuantileFound, mean_error
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.quantile.several import split
-from pages.quantile import code
-from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
-from pages.shared import missing
+from dpcore.quantile.several import SampledAnswers, split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
-"""On figures and card, where the data in use have no values."""
 
 
 def asked_for(parameters: QuantileParameters) -> str:
@@ -45,64 +42,49 @@ def with_spread(error: float, standard_error: float) -> str:
     return f"{wording.percent(error, 3)}{spread}"
 
 
-def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> Answer:
-    """The answer in words.
-
-    Args:
-        view: The answer.
-        dataset: The data that it is about.
-        demonstration: Whether these are invented data that stand in for data without values.
-    """
-    return Answer(
-        headline=_headline(view),
-        detail=_detail(view, dataset, demonstration),
-        numbers=_figures(view),
-        facts=_facts(view, view.choices.of(view.kind)),
-        assumptions=quantile.ASSUMPTIONS,
-        proofs=_proofs(view),
-        disclosure=dataset.provenance,
-        code=code.of_quantile(view, dataset),
-        good_enough=_good_enough(view),
-    )
-
-
-def _headline(view: QuantileView) -> str:
-    p = view.parameters
+def headline(found: QuantileFound) -> str:
+    """What to do."""
+    p = found.parameters
     if p.weighting is Weighting.NONE:
         return (
-            f"Set a bound: let no user weigh more than {wording.counted(view.choices.smooth.bound, 'row')}."
+            f"Set a bound: let no user weigh more than {wording.counted(found.choices.smooth.bound, 'row')}."
         )
-    rows = wording.counted(view.bound, "row")
-    if view.kind is WeightKind.CAP:
+    rows = wording.counted(found.bound, "row")
+    if found.kind is WeightKind.CAP:
         return f"Keep at most {rows} of each user."
     return f"Let no user weigh more than {rows}."
 
 
-def _figures(view: QuantileView) -> tuple[Number, ...]:
-    p = view.parameters
+def numbers(found: QuantileFound) -> tuple[Number, ...]:
+    """The bound, its rank error, and that without a bound."""
+    p = found.parameters
     note = expected = "of rows, expected"
-    if view.standard_error > 0.0:
-        subsamples = wording.counted(view.subsample_errors.size, "subsample")
-        note = f"± {wording.percent(view.standard_error)} ({subsamples})"
+    if found.standard_error > 0.0:
+        subsamples = wording.counted(found.subsample_errors.size, "subsample")
+        note = f"± {wording.percent(found.standard_error)} ({subsamples})"
     if p.weighting is Weighting.NONE:
-        name, bound, error = "Best bound h", view.choices.smooth.bound, view.choices.smooth.rank_error
+        name, bound, error = "Best bound h", found.choices.smooth.bound, found.choices.smooth.rank_error
         note = expected
     else:
         name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
-        bound, error = view.bound, view.rank_error
+        bound, error = found.bound, found.rank_error
+
+    def error_of(label: str, value: float, note: str, key: str) -> Number:
+        return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
+
     return (
-        Number(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
-        Number("Rank error", wording.percent(error), note, _RANK_ERROR),
-        Number("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
+        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS, "bound"),
+        error_of("Rank error", error, note, "rank_error"),
+        error_of("Without a bound", found.unbounded_error, expected, "rank_error_without_a_bound"),
     )
 
 
-def _good_enough(view: QuantileView) -> str:
+def good_enough(found: QuantileFound) -> str:
     """From where to where the bound costs little; empty where the bound was not chosen by its error."""
-    p = view.parameters
+    p = found.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS:
         return ""
-    low, high = view.good_enough
+    low, high = found.good_enough
     share = wording.percent(GOOD_ENOUGH - 1.0, 1)
     if low == high:
         return f"only {wording.counted(low, 'row')}; the next bounds tried are more than {share} worse."
@@ -127,76 +109,77 @@ LEAKS_VALUES = (
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
 
-def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
-    """What changes how the headline is to be read, most important first."""
-    found = [f"**{missing.DEMONSTRATION}.**"] if demonstration else []
-    p = view.parameters
+def detail(found: QuantileFound, dataset: Dataset, brief: bool = False) -> str:
+    """What changes how the headline is to be read, most important first; ``brief`` where more stands before it."""
+    p, said = found.parameters, []
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
-        found.append(LEAKS_VALUES if from_values else LEAKS)
-    if view.choices.cancelled:
-        found.append("**The search was stopped early**: the best bound is the best of those tried.")
-    found.append(
-        f"Without a bound it is {wording.percent(view.unbounded_error)}."
-        if demonstration
+        said.append(LEAKS_VALUES if from_values else LEAKS)
+    if found.choices.cancelled:
+        said.append("**The search was stopped early**: the best bound is the best of those tried.")
+    said.append(
+        f"Without a bound it is {wording.percent(found.unbounded_error)}."
+        if brief
         else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
-        f"{wording.percent(view.unbounded_error)}."
+        f"{wording.percent(found.unbounded_error)}."
     )
-    if view.ties and view.least_error > 0.2 * view.rank_error:
-        found.append(
+    if found.ties and found.least_error > 0.2 * found.rank_error:
+        said.append(
             f"Much of the error is not noise: ties or the base keep every answer at least "
-            f"{wording.percent(view.least_error)} away."
+            f"{wording.percent(found.least_error)} away."
         )
-    return " ".join(found)
+    return " ".join(said)
 
 
-def _facts(view: QuantileView, choice: QuantileChoice) -> dict[str, str]:
-    facts: dict[str, str] = {}
-    for one, true in zip(view.outputs, view.exact, strict=True):
+def facts(found: QuantileFound) -> dict[str, str]:
+    """What stands behind the choice, a sentence each."""
+    said: dict[str, str] = {}
+    choice = found.choices.of(found.kind)
+    for one, true in zip(found.outputs, found.exact, strict=True):
         low, high = one.interval()
-        facts[name_of(one.quantile)] = (
+        said[name_of(one.quantile)] = (
             f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
             f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
             f"{wording.percent(one.expected_rank_error)}."
         )
-    other = view.choices.of(WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)
-    facts["Best for the values"] = (
+    other = found.choices.of(WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)
+    said["Best for the values"] = (
         f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
         f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
-        f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}"
+        f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(found)}"
     )
-    if view.own is not None and view.parameters.own_bound is not None:
-        error = mean_error(view.own)
-        facts[f"Your own bound, {wording.counted(view.parameters.own_bound, 'row')}"] = (
-            f"rank error {wording.percent(error)}, {wording.change(error, view.rank_error)} compared with the "
+    if found.own is not None and found.parameters.own_bound is not None:
+        error = mean_error(found.own)
+        said[f"Your own bound, {wording.counted(found.parameters.own_bound, 'row')}"] = (
+            f"rank error {wording.percent(error)}, {wording.change(error, found.rank_error)} compared with the "
             "bound above."
         )
-    facts |= _subsamples(view)
-    facts["From counts alone"] = (
-        f"h = {wording.number(view.counts_bound)}, with an error of "
-        f"{with_spread(view.counts_error, view.counts_standard_error)} here. It was "
+    said |= _subsamples(found)
+    said["From counts alone"] = (
+        f"h = {wording.number(found.counts_bound)}, with an error of "
+        f"{with_spread(found.counts_error, found.counts_standard_error)} here. It was "
         "chosen without the values, so it leaks nothing of them."
     )
-    if view.ties:
-        facts["Least possible"] = (
-            f"no answer under this base comes closer than {wording.percent(view.least_error)}: values tie, or the "
+    if found.ties:
+        said["Least possible"] = (
+            f"no answer under this base comes closer than {wording.percent(found.least_error)}: values tie, or the "
             "base has no mass there."
         )
-    if view.kind is WeightKind.CAP and view.parameters.weighting is Weighting.CAP:
-        histogram = view.problem.histogram
-        lost = histogram.num_rows - float(histogram.kept_rows(view.bound))
-        affected = histogram.users_above(int(view.bound))
-        facts["Who is affected"] = (
+    if found.kind is WeightKind.CAP and found.parameters.weighting is Weighting.CAP:
+        histogram = found.problem.histogram
+        lost = histogram.num_rows - float(histogram.kept_rows(found.bound))
+        affected = histogram.users_above(int(found.bound))
+        said["Who is affected"] = (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
             f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
             f"{wording.percent(lost / histogram.num_rows)} of all rows are left out."
         )
-    return facts
+    return said
 
 
-def _near(view: QuantileView) -> str:
+def _near(found: QuantileFound) -> str:
     """A sentence where cap and smooth weights differ by at most two standard errors; empty elsewhere."""
-    smooth, cap = view.choices.smooth, view.choices.cap
+    smooth, cap = found.choices.smooth, found.choices.cap
     close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error
     return (
         " The two are too close to tell apart over these subsamples."
@@ -205,18 +188,19 @@ def _near(view: QuantileView) -> str:
     )
 
 
-def _subsamples(view: QuantileView) -> dict[str, str]:
+def _subsamples(found: QuantileFound) -> dict[str, str]:
     """What the figures of a cap are averages of, and how far single subsamples differ."""
-    cap = view.choices.cap
-    if not max(cap.standard_error, view.standard_error) > 0.0:
+    cap = found.choices.cap
+    if not max(cap.standard_error, found.standard_error) > 0.0:
         return {}
     text = (
         f"a cap keeps a random subsample of the rows, and the release draws its own. The errors of caps are averages "
-        f"over {wording.number(max(cap.subsamples, view.subsample_errors.size))} subsamples, ± their standard error. "
+        f"over {wording.number(max(cap.subsamples, found.subsample_errors.size))} subsamples, ± their standard error. "
     )
-    if view.subsample_errors.size > 1:
+    if found.subsample_errors.size > 1:
         low, high = (
-            wording.percent(float(end)) for end in (view.subsample_errors.min(), view.subsample_errors.max())
+            wording.percent(float(end))
+            for end in (found.subsample_errors.min(), found.subsample_errors.max())
         )
         return {"Random subsamples": f"{text}At the cap in use single subsamples go from {low} to {high}."}
     single = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
@@ -225,22 +209,23 @@ def _subsamples(view: QuantileView) -> dict[str, str]:
     }
 
 
-def _proofs(view: QuantileView) -> tuple[tuple[str, Certificate, str], ...]:
+def proofs(found: QuantileFound) -> tuple[Proof, ...]:
+    """What is proved of the best bounds, and how their searches ended."""
     return (
-        ("Smooth weights", view.choices.smooth.certificate, view.choices.smooth.ended),
-        ("Cap", view.choices.cap.certificate, view.choices.cap.ended),
-        ("From counts", view.counts_certificate, "Exact, for the trade-off form of the paper's bound."),
+        ("Smooth weights", found.choices.smooth.certificate, found.choices.smooth.ended),
+        ("Cap", found.choices.cap.certificate, found.choices.cap.ended),
+        ("From counts", found.counts_certificate, "Exact, for the trade-off form of the paper's bound."),
     )
 
 
-def base_sentence(view: QuantileView) -> str:
+def base(found: QuantileFound) -> str:
     """What assumption 1 of the paper comes to on these values."""
-    alpha, parts = view.parameters.alpha, []
-    for one in split(view.problem, view.parameters.asked):
+    alpha, parts = found.parameters.alpha, []
+    for one in split(found.problem, found.parameters.asked):
         beta = optimal_bound.base_mass(one, alpha)
         if beta > 0.0:
-            w = view.outputs[0].largest_user_weight
-            cost = 2.0 * w / view.parameters.epsilon_each * -math.log(beta)
+            w = found.outputs[0].largest_user_weight
+            cost = 2.0 * w / found.parameters.epsilon_each * -math.log(beta)
             parts.append(
                 f"{name_of(one.quantile)}: ν gives β = {wording.percent(beta)} to the values within α = "
                 f"{wording.entered(alpha)} in rank, "
@@ -254,16 +239,16 @@ def base_sentence(view: QuantileView) -> str:
     return "\n".join(f"- {part}." for part in parts)
 
 
-def paper_sentence(view: QuantileView) -> str:
+def paper(found: QuantileFound) -> str:
     """What the paper's bound comes to, and what its best bound costs on these values."""
-    bound = view.parameters.rank_bound(view.problem.histogram)
-    value = float(bound.value(view.kind, view.counts_bound))
+    bound = found.parameters.rank_bound(found.problem.histogram)
+    value = float(bound.value(found.kind, found.counts_bound))
     beyond = " (a bound above 1 says nothing about the error, but its best h can still be used)"
     return (
         f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
-        f"{KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
+        f"{KIND_NAMES[found.kind]}: **{wording.counted(found.counts_bound, 'row')}**, where the bound is "
         f"{wording.number(value)}{beyond if value > 1.0 else ''}. On these values the expected error there is "
-        f"{with_spread(view.counts_error, view.counts_standard_error)}."
+        f"{with_spread(found.counts_error, found.counts_standard_error)}."
     )
 
 
@@ -271,20 +256,20 @@ def paper_sentence(view: QuantileView) -> str:
 MOST = 0.95
 
 
-def outside_sentence(share: float) -> str:
+def outside(share: float) -> str:
     """A sentence saying that the figure leaves much of the distribution out."""
     return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
 
 
-def poorer_sentence(view: QuantileView, how: Poorer) -> str:
+def poorer(found: QuantileFound, how: Poorer) -> str:
     """What the figure of poorer bases shows, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
             "ν is moved by a share of its own width; everything else stays as above. Once the quantile lies outside ν "
             "(or far in its tail), no answer can come near it, **whatever ε**."
         )
-    w, asked = view.outputs[0].largest_user_weight, view.parameters.asked
-    margin = min(min(q, 1.0 - q) for q in asked) * view.parameters.epsilon_each / (2.0 * w)
+    w, asked = found.outputs[0].largest_user_weight, found.parameters.asked
+    margin = min(min(q, 1.0 - q) for q in asked) * found.parameters.epsilon_each / (2.0 * w)
     factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
     return (
         "ν is made wider about its own middle; everything else stays as above. An answer at distance $d$ in rank is "
@@ -292,3 +277,18 @@ def poorer_sentence(view: QuantileView, how: Poorer) -> str:
         f"many times as wide (here **{factor}**). Beyond that, most answers lie far from the quantile. The smaller ε, "
         "the earlier this happens."
     )
+
+
+def samples(found: QuantileFound, sampled: SampledAnswers) -> tuple[str, ...]:
+    """Mean and spread of the simulated answers beside the exact mean, per quantile."""
+    several = len(found.outputs) > 1
+    order = " The answers are put in order, which the exact mean does not count." if several else ""
+    said = []
+    for one, answers in zip(found.outputs, sampled.answers.T, strict=True):
+        own = float(np.std(answers, ddof=1)) / math.sqrt(answers.size) if answers.size > 1 else math.nan
+        said.append(
+            f"{name_of(one.quantile)}: mean of {wording.counted(answers.size, 'simulated answer')} "
+            f"{wording.number(float(answers.mean()), 4)} (standard error {wording.number(own, 2)}), exact mean "
+            f"{wording.number(one.mean, 4)}.{order}"
+        )
+    return tuple(said)

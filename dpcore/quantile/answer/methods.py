@@ -1,4 +1,4 @@
-"""What the page Quantile has to say in a methods section."""
+"""What a quantile has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dpcore.answer.methods import Chosen, Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
+from dpcore.quantile.answer.found import QuantileFound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from pages.quantile.answer import QuantileView
 
 
-def methods(view: QuantileView, data: Dataset) -> Methods:
+def methods(found: QuantileFound, data: Dataset) -> Methods:
     """The bound in use and its rank error; of rows without a bound that error alone."""
-    p = view.parameters
+    p = found.parameters
     drawn = (
         "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "
         "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
@@ -20,19 +20,19 @@ def methods(view: QuantileView, data: Dataset) -> Methods:
     )
     if len(p.asked) > 1:
         drawn += f" Each of the {len(p.asked)} quantiles took an even part of ε."
-    bound = wording.number(view.bound, 6)
+    bound = wording.number(found.bound, 6)
     if p.weighting is Weighting.NONE:
         limited = without = "All rows had the same weight, and rows per user were not bounded."
     elif p.weighting is Weighting.CAP:
-        limited = f"At most {wording.counted(view.bound, 'row')} of each user, drawn at random, were kept."
+        limited = f"At most {wording.counted(found.bound, 'row')} of each user, drawn at random, were kept."
         without = "At most a fixed number of rows of each user, drawn at random, were kept."
     else:
-        rows = f"{bound} {wording.agreeing(view.bound, 'row', 'rows')}"
+        rows = f"{bound} {wording.agreeing(found.bound, 'row', 'rows')}"
         limited = f"Rows were weighted such that no user weighs more than {rows}."
         without = "Rows were weighted such that no user weighs more than a fixed number of rows."
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
-        f"{wording.percent(view.rank_error)} of the rows."
+        f"{wording.percent(found.rank_error)} of the rows."
     )
     unbounded = p.weighting is Weighting.NONE
     return Methods(
