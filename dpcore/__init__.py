@@ -1,5 +1,34 @@
 """The pure core of Sweet Spot: how much may one user contribute to a differentially private release?
 
-Nothing here knows about Streamlit or plotting. Modules are imported by name
-(``from dpcore import mean``); this file does no work. See ``dpcore/README.md`` for notation and layers.
+``dpcore.mean_bound(data, epsilon=1, lower=0, upper=100)`` and its kin ask a question of a person's own data, one call
+each; ``dir(dpcore)`` lists them. The mathematics stands in modules that are imported by name
+(``from dpcore import mean``). Nothing here knows about Streamlit, and what a call needs is loaded when it is asked
+for. See ``dpcore/README.md`` for notation and layers.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpcore.answer import Answer
+
+
+def __getattr__(name: str) -> Callable[..., Answer]:
+    # `from dpcore import mean` comes here first, too: what begins a module's name or is private is no question.
+    if not name.startswith("_") and name.rpartition("_")[1]:
+        from dpcore import questions
+
+        if name in questions.ASKED:
+            globals()[name] = questions.call_of(name)
+            found: Callable[..., Answer] = globals()[name]
+            return found
+    raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from dpcore import questions
+
+    return sorted({*(name for name in globals() if name.startswith("__")), *questions.ASKED})

@@ -1,0 +1,179 @@
+"""Whatever a person has in hand as a `Dataset`: a table in memory, a file, counts, or a histogram."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
+from dpcore.common.privacy import Disclosure, Provenance, kind_of
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting.files import Source, open_files
+from dpcore.counting.held import Held
+from dpcore.counting.run import count
+from dpcore.data.column_names import and_more, shown
+from dpcore.data.column_roles import Roles, TableKind
+from dpcore.dataset import Contribution, Dataset
+
+FRAME = "data.parquet"
+"""What a table in memory is called: programs read it from a file of this name."""
+MOST_NAMED = 20
+"""Columns that a sentence lists."""
+Columns = str | Sequence[str] | None
+
+
+def to_dataset(
+    data: Any,
+    user: Columns = None,
+    value: str | None = None,
+    group: Columns = None,
+    disclosure: str | Provenance = Disclosure.PRIVATE,
+    contribution: Contribution = Contribution.ROWS,
+) -> Dataset:
+    """What a question is asked about, counted as *Your data* counts an upload.
+
+    Args:
+        data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file, or several
+            paths; rows per user as a list or an array; a `ContributionHistogram`; or a `Dataset`, which stays as it
+            is.
+        user: The column that says who a row belongs to, or the columns that say so together. A file of counts or of a
+            histogram needs none.
+        value: The column of numbers that is released; None for none.
+        group: The column of groups, or the columns that name one together; None for none.
+        disclosure: ``"public"`` or ``"private"``, or what a DP release guarantees.
+        contribution: What is counted as one contribution.
+
+    Returns:
+        The data, reduced to what the questions need.
+
+    Raises:
+        InvalidInput: The table cannot be counted so; all problems at once.
+    """
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(disclosure, str) and disclosure not in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value):
+        raise refusal(
+            f"disclosure must be 'private', 'public' or the facts of a DP release; got {disclosure[:40]!r}"
+        )
+    provenance = Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
+    if isinstance(data, ContributionHistogram):
+        return _counted(data, "A histogram.", provenance)
+    whose, groups = _several(user), _several(group)
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+        with_files = open_files([os.fspath(one) for one in data])
+        return _read(with_files, whose, value, groups, provenance, contribution)
+    if _is_table(data):
+        held = Held(_parquet(data, [*whose, *groups, *([value] if value is not None else [])]))
+        return _read(open_files([held], [FRAME]), whose, value, groups, provenance, contribution)
+    try:
+        counts = np.asarray(data)
+    except ValueError:
+        counts = np.empty(0, dtype=object)
+    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iuf":
+        raise refusal(
+            "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
+            f"{type(data).__name__}"
+        )
+    return _counted(ContributionHistogram.from_counts(counts), "Rows per user.", provenance)
+
+
+def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
+    release = None if isinstance(provenance, Disclosure) else provenance
+    return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
+
+
+def _several(columns: Columns) -> list[str]:
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _is_table(data: Any) -> bool:
+    # A pandas or Polars series offers Arrow as well, and is a list of counts.
+    return hasattr(data, "columns") or hasattr(data, "column_names")
+
+
+def _read(
+    source: Source,
+    user: list[str],
+    value: str | None,
+    group: list[str],
+    provenance: Provenance,
+    contribution: Contribution,
+) -> Dataset:
+    with Problems() as problems:
+        refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
+        guessed = source.roles
+        if not user and guessed.kind is TableKind.EVENTS:
+            problems.add(f"say which column names the user: user=…, one of {_listed(source.columns)}")
+    roles = guessed
+    if user:
+        roles = Roles(
+            TableKind.EVENTS,
+            user=user[0],
+            value=value,
+            task=group[0] if group else None,
+            further_user=tuple(user[1:]),
+            further_task=tuple(group[1:]),
+            contribution=contribution,
+        )
+    counted = count(source, roles, provenance).dataset
+    assert counted is not None  # nobody stopped it
+    return counted
+
+
+def refuse_missing(problems: Problems, columns: Sequence[str], named: Sequence[str]) -> None:
+    """Add a problem for every name that is no column."""
+    for name in named:
+        if name not in columns:
+            problems.add(f"there is no column {shown(str(name))}; there are {_listed(columns)}")
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(shown(name) for name in columns[:MOST_NAMED]) + and_more(len(columns) - MOST_NAMED)
+
+
+def _parquet(table: Any, named: list[str]) -> bytes:
+    """The columns that are asked for as a Parquet file, which is read as any other."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if isinstance(table, pd.DataFrame):
+        if any(name is not None for name in table.index.names):  # after a groupby the user may stand there
+            table = table.reset_index()
+        table.columns = [str(name) for name in table.columns]
+    names = list(table.columns if hasattr(table, "columns") else table.column_names)
+    if not isinstance(table, pd.DataFrame) and names and not isinstance(names[0], str):
+        names = list(table.column_names)  # an Arrow table's `columns` are the columns themselves
+    with Problems() as problems:
+        refuse_missing(problems, names, named)
+    kept = [name for name in names if name in named] or names
+    arrow = _arrow(table[kept] if isinstance(table, pd.DataFrame) else pa.table(table).select(kept))
+    content = io.BytesIO()
+    pq.write_table(arrow, content)
+    return content.getvalue()
+
+
+def _arrow(table: Any) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    if not isinstance(table, pd.DataFrame):
+        return table
+    columns = {}
+    for at, name in enumerate(table.columns):
+        column = table.iloc[:, at]
+        try:
+            columns[name] = pa.Array.from_pandas(column)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            # Texts beside numbers: as a text file holds them.
+            columns[name] = pa.array([None if pd.isna(cell) else str(cell) for cell in column])
+    return pa.table(columns)

@@ -1,0 +1,247 @@
+"""One call per question, from a person's data to an `Answer`.
+
+    import dpcore as ss
+    answer = ss.mean_bound(df, user="user_id", value="amount", epsilon=1, lower=0, upper=100)
+    print(answer)
+
+Each takes the data first (see `dpcore.counting.frames.to_dataset`) and the question's settings by name: those of the
+page, with the page's checks. What is loaded for a question is loaded with its first call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import enum
+import importlib
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field
+from typing import Any
+
+from dpcore.answer import Answer
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.text_fields import field_types
+from dpcore.counting.frames import to_dataset
+
+COLUMNS = ("user", "value", "group", "disclosure")
+"""What says how the data are read; everything else is the question's."""
+MOST_LETTERS = 20
+"""Of an option that is written in full."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one call asks.
+
+    Attributes:
+        of: Package of its mathematics, below `dpcore`.
+        needs: Which of value and group it cannot do without.
+        takes: Which of them it takes.
+        stated: Settings that have a default on the page and must be said here, as a wrong one is not seen.
+        fixed: Settings that the call itself stands for, as a field holds them.
+        names: What a setting is called here, where the page's parameters have another name: here to there.
+    """
+
+    of: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The arguments that say how the data are read."""
+        return tuple(
+            name for name in COLUMNS if name in ("user", "disclosure") or name in (*self.needs, *self.takes)
+        )
+
+
+ASKED = {
+    "mean_bound": Question("mean", takes=("value",), stated=("lower", "upper")),
+    "count_bound": Question("total", fixed={"summed": "rows"}),
+    "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
+    "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
+    "quantile_bound": Question(
+        "quantile", needs=("value",), stated=("lower", "upper"), names={"lower": "low", "upper": "high"}
+    ),
+    "learning_bound": Question("learning"),
+    "weights_gain": Question("gap_examples"),
+}
+"""By the name of the call."""
+
+
+def call_of(name: str) -> Callable[..., Answer]:
+    """The function that asks a question.
+
+    Args:
+        name: One of `ASKED`.
+
+    Returns:
+        The function, with the signature and the docstring that `help` shows.
+    """
+    asked = ASKED[name]
+    answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
+    kind = typing.get_type_hints(answered)["parameters"]
+
+    def call(data: Any, /, **settings: Any) -> Answer:
+        columns = {key: settings.pop(key) for key in asked.columns if key in settings}
+        parameters: Any = None
+        problems: list[InputProblem] = []
+        try:
+            parameters = _parameters(name, asked, kind, settings)
+        except InvalidInput as refused:
+            problems += refused.problems
+        try:
+            brought = to_dataset(data, **columns)
+            _refuse_lacking(asked, brought, columns)
+        except InvalidInput as refused:
+            problems += refused.problems
+        if problems:
+            raise InvalidInput(problems)
+        found: Answer = answered(brought, parameters)
+        return found
+
+    call.__name__ = call.__qualname__ = name
+    call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
+    call.__doc__ = _docstring(asked, kind, answered)
+    return call
+
+
+def _refuse_lacking(asked: Question, data: Any, columns: Mapping[str, Any]) -> None:
+    with Problems() as problems:
+        for name in asked.needs:
+            held = {"value": data.values or data.totals, "group": data.pairs or data.pair_sizes or data.tasks}
+            if columns.get(name) is None and held[name] is None:
+                problems.add(f"this question needs the column of the {name}s: {name}=…")
+
+
+def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
+    """The question's own settings by the name that they have here, those without a default first."""
+    called = {there: here for here, there in asked.names.items()}
+    found = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
+    return dict(sorted(found.items(), key=lambda one: not _must_be_said(asked, *one)))
+
+
+def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> bool:
+    return of.default is MISSING or name in asked.stated
+
+
+def _parameters(name: str, asked: Question, kind: Any, settings: Mapping[str, Any]) -> Any:
+    known, types_of = _settings(asked, kind), field_types(kind)
+    values: dict[str, Any] = {
+        there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
+    }
+    with Problems() as problems:
+        for here, given in settings.items():
+            if here not in known:
+                near = difflib.get_close_matches(here, [*known, *asked.columns], 1)
+                problems.add(
+                    f"there is no setting {here[:40]!r} of {name}"
+                    + (f"; is {near[0]} meant?" if near else "")
+                )
+                continue
+            try:
+                values[known[here].name] = _read(types_of[known[here].name], here, given)
+            except InvalidInput as refused:
+                problems.extend(refused.problems)
+        for here, of in known.items():
+            if _must_be_said(asked, here, of) and settings.get(here) is None:
+                problems.add(f"{here} is missing")
+    return kind(**values)
+
+
+def _options(hint: Any) -> type[enum.Enum] | None:
+    """The kinds that a setting can be of; None where it is no such setting."""
+    if isinstance(hint, types.UnionType):
+        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
+
+
+def _read(hint: Any, name: str, given: Any) -> Any:
+    """A setting as the question's parameters hold it; of options by what links and files call them, or by name."""
+    options = _options(hint)
+    if options is None or isinstance(given, options) or given is None:
+        if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:  # a number of NumPy
+            return given.item()
+        return given
+    for option in options:
+        if str(given).lower().replace("-", "_") in (str(option.value).lower(), option.name.lower()):
+            return option
+    raise refusal(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
+
+
+def _called(option: enum.Enum) -> str:
+    """What a person writes: what links and files call it where that is short, else its name."""
+    return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
+
+
+def _listed(options: type[enum.Enum]) -> str:
+    return ", ".join(repr(_called(one)) for one in options)
+
+
+def _signature(asked: Question, kind: Any) -> inspect.Signature:
+    def named(name: str, default: Any) -> inspect.Parameter:
+        shown = _called(default) if isinstance(default, enum.Enum) else default
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=shown)
+
+    own = _settings(asked, kind)
+    empty = inspect.Parameter.empty
+    said = [named(name, empty) for name, of in own.items() if _must_be_said(asked, name, of)]
+    columns = [
+        named(name, "private" if name == "disclosure" else empty if name in asked.needs else None)
+        for name in asked.columns
+    ]
+    rest = [named(name, of.default) for name, of in own.items() if not _must_be_said(asked, name, of)]
+    data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_ONLY)
+    return inspect.Signature([data, *columns, *said, *rest], return_annotation=Answer)
+
+
+_OF_COLUMNS = {
+    "user": "The column that says who a row belongs to, or a list of columns that say so together.",
+    "value": "The column of numbers that is released.",
+    "group": "The column of groups, or a list of columns that name one together.",
+    "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
+}
+
+
+def _docstring(asked: Question, kind: Any, answered: Any) -> str:
+    told = _attributes(inspect.getdoc(kind) or "")
+    types_of = field_types(kind)
+    first, _, rest = (inspect.getdoc(answered) or "").partition("\n\nArgs:")
+    source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
+    lines = [
+        first,
+        "",
+        "Args:",
+        "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; rows per "
+        "user as a list; a `ContributionHistogram`; or a `Dataset`.",
+        *(f"    {name}: {_OF_COLUMNS[name]}" for name in asked.columns),
+    ]
+    for name, of in _settings(asked, kind).items():
+        options = _options(types_of[of.name])
+        which = f" One of {_listed(options)}." if options else ""
+        lines.append(f"    {name}: {told.get(of.name, '')}{which}")
+    lines += [
+        "",
+        "Returns:",
+        "    The `Answer`: `print` it, or read its `headline`, `numbers` and `plots`.",
+        "",
+        "Raises:",
+        "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",
+        *(["", source.group().rstrip()] if source else []),
+    ]
+    return "\n".join(lines)
+
+
+def _attributes(doc: str) -> dict[str, str]:
+    """What a class says of its attributes, by name."""
+    _, _, section = doc.partition("Attributes:\n")
+    section, *_ = re.split(r"\n(?=\S)", section)
+    found = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}

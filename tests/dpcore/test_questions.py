@@ -1,0 +1,152 @@
+"""One call per question: from whatever a person has in hand, the answer of the page."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dpcore as ss
+from dpcore import questions
+from dpcore.answer import Answer
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting import count, open_files
+from dpcore.counting.frames import to_dataset
+from dpcore.data import samples
+from dpcore.mean.parameters import Counts, MeanParameters
+from dpcore.per_group.parameters import Objective
+from dpcore.total.answer import answered as total_answered
+from dpcore.total.parameters import Summed, TotalParameters
+
+EVENTS = samples.FOLDER / "shop_events.csv"
+MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
+
+
+def said(answer: Answer) -> tuple[str, ...]:
+    return (str(answer), *(number.copied for number in answer.numbers))
+
+
+def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
+    frame = pd.read_csv(EVENTS)
+    asked = ss.mean_bound(frame, **MEAN)
+    assert asked.parameters == MeanParameters(1, 0, 100)
+    assert asked.disclosure is Disclosure.PRIVATE
+    assert "do not publish" in str(asked)
+    by_hand = frame.groupby("user_id").size().value_counts().to_dict()
+    counted = to_dataset(frame, "user_id").histogram
+    assert dict(zip(counted.sizes.tolist(), counted.users.tolist(), strict=True)) == by_hand
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    for same in (EVENTS, str(EVENTS), [EVENTS], arrow, frame.set_index("user_id"), frame.astype(object)):
+        assert said(ss.mean_bound(same, **MEAN)) == said(asked)
+
+
+def test_counts_need_no_table():
+    counts = [3, 1, 1, 40, 2]
+    of = ContributionHistogram.from_counts(np.array(counts))
+    given = (
+        counts,
+        tuple(counts),
+        np.array(counts),
+        pd.Series(counts),
+        of,
+        to_dataset(of, disclosure="public"),
+    )
+    answers = [ss.count_bound(one, epsilon=1, disclosure="public") for one in given]
+    assert {said(answer) for answer in answers} == {said(answers[0])}
+    assert answers[0].disclosure is Disclosure.PUBLIC
+    assert said(answers[0]) == said(total_answered(given[-1], TotalParameters(1.0)))
+
+
+def test_a_file_of_a_histogram_needs_no_columns(tmp_path):
+    file = tmp_path / "histogram.csv"
+    file.write_text("size,users\n1,2\n2,1\n3,1\n40,1\n", encoding="utf-8")
+    assert said(ss.count_bound(file, epsilon=1)) == said(ss.count_bound([3, 1, 1, 40, 2], epsilon=1))
+
+
+def test_users_of_a_frame_are_those_of_its_file(tmp_path):
+    users = ["a ", "a", None, "7", 7, "NA", "null", "b\u00a0", "B", "cafe\u0301", "caf\u00e9"]
+    frame = pd.DataFrame({"who": pd.Series(users, dtype=object), "what": 1.0})
+    file = tmp_path / "events.csv"
+    frame.to_csv(file, index=False)
+    source = open_files([file])
+    roles = replace(source.roles, user="who", value=None, task=None)
+    assert to_dataset(frame, "who").histogram == count(source, roles, Disclosure.PRIVATE).dataset.histogram
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "float64", "string", "category"])
+def test_ids_are_the_same_whatever_their_type(dtype):
+    users = pd.Series([1, 1, 2, 30]).astype(dtype)
+    assert to_dataset(pd.DataFrame({"u": users}), "u").histogram == ContributionHistogram.from_counts(
+        [2, 1, 1]
+    )
+
+
+def test_every_other_question_answers():
+    frame = pd.read_csv(EVENTS)
+    user = {"user": "user_id", "epsilon": 1}
+    total = ss.sum_bound(frame, value="amount", **user)
+    assert total.parameters == TotalParameters(1, Summed.VALUES)
+    groups = ss.group_bounds(frame, group=["product"], objective="root_mean_square", **user)
+    assert groups.parameters.objective is Objective.ROOT_MEAN_SQUARE
+    assert ss.quantile_bound(frame, value="amount", lower=0, upper=100, **user).parameters.high == 100
+    assert ss.learning_bound(frame, **user).numbers[0].value >= 1
+    assert ss.weights_gain(frame, **user).numbers
+    private = ss.mean_bound(frame, counts="private", **MEAN)
+    assert private.parameters.counts is Counts.PRIVATE
+
+
+def test_problems_of_question_and_data_are_told_at_once():
+    frame = pd.DataFrame({"user_id": ["a"], "amount": [1.0]})
+    with pytest.raises(ValueError) as refused:  # noqa: PT011, it is an InvalidInput, whose sentences follow
+        ss.mean_bound(frame, user="userid", value="price", epsilon=1, lowr=0, counts="privat")
+    assert isinstance(refused.value, InvalidInput)
+    said = str(refused.value).splitlines()
+    for part in ("'lowr'", "lower is missing", "Upper is missing", "'public', 'private'", "userid", "price"):
+        assert any(part.lower() in line.lower() for line in said), part
+    for wrong, part in (
+        (lambda: ss.mean_bound(frame, epsilon=1, lower=0, upper=1), "user="),
+        (lambda: ss.quantile_bound([1, 2], epsilon=1, lower=0, upper=1), "value="),
+        (lambda: ss.group_bounds([1, 2], epsilon=1), "group="),
+        (lambda: ss.count_bound(3, epsilon=1), "got int"),
+        (lambda: ss.count_bound([[1], [2, 3]], epsilon=1), "got list"),
+        (lambda: ss.count_bound([1], epsilon=1, disclosure="secret"), "secret"),
+        (lambda: ss.count_bound([1], epsilon=-1), "Epsilon must"),
+        (lambda: ss.count_bound("nowhere.csv", epsilon=1), "nowhere.csv"),
+    ):
+        with pytest.raises(InvalidInput, match=part):
+            wrong()
+
+
+@pytest.mark.parametrize("name", questions.ASKED)
+def test_help_tells_every_setting_once(name):
+    asked, call = questions.ASKED[name], getattr(ss, name)
+    fields = set(inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").answered).parameters)
+    assert {"data", "parameters"} <= fields
+    shown = set(inspect.signature(call).parameters) - {"data"}
+    told = [
+        line.strip().partition(":")[0]
+        for line in inspect.getdoc(call).splitlines()
+        if line.startswith("    ")
+    ]
+    for setting in shown:
+        (text,) = [line for line in inspect.getdoc(call).splitlines() if line.startswith(f"    {setting}: ")]
+        assert len(text) > len(setting) + 8, f"{setting} is not explained"
+        assert told.count(setting) == 1
+    assert name in dir(ss)
+
+
+def test_the_package_is_light_until_it_is_asked():
+    program = "import sys, dpcore; print({'numpy', 'pandas', 'streamlit', 'plotly'} & set(sys.modules)); dpcore.mean_bound([1, 2], epsilon=1, lower=0, upper=1); print({'streamlit', 'plotly'} & set(sys.modules))"  # fmt: skip  # noqa: E501
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["set()", "set()"]
+    with pytest.raises(AttributeError, match="no attribute"):
+        _ = ss.no_such_question
