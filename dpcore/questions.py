@@ -67,9 +67,7 @@ ASKED = {
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
     "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
-    "quantile_bound": Question(
-        "quantile", needs=("value",), stated=("lower", "upper"), names={"lower": "low", "upper": "high"}
-    ),
+    "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
     "weights_gain": Question("gap_examples"),
 }
@@ -111,6 +109,34 @@ def call_of(name: str) -> Callable[..., Answer]:
     call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
     call.__doc__ = _docstring(asked, kind, answered)
     return call
+
+
+def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
+    """The call that asks this question, and its settings as a person writes them: those that are not the default.
+
+    Args:
+        of: Package of the question's mathematics, below `dpcore`.
+        parameters: As the page has them.
+
+    Returns:
+        Name and settings; None where no call asks this question.
+    """
+    written = {
+        f.name: _written(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
+    }
+    for name, asked in ASKED.items():
+        if asked.of == of and all(written[there] == text for there, text in asked.fixed.items()):
+            own = _settings(asked, type(parameters))
+            return name, {
+                here: written[f.name]
+                for here, f in own.items()
+                if _must_be_said(asked, here, f) or getattr(parameters, f.name) != f.default
+            }
+    return None
+
+
+def _written(value: Any) -> Any:
+    return _called(value) if isinstance(value, enum.Enum) else value
 
 
 def _refuse_lacking(asked: Question, data: Any, columns: Mapping[str, Any]) -> None:
@@ -187,8 +213,7 @@ def _listed(options: type[enum.Enum]) -> str:
 
 def _signature(asked: Question, kind: Any) -> inspect.Signature:
     def named(name: str, default: Any) -> inspect.Parameter:
-        shown = _called(default) if isinstance(default, enum.Enum) else default
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=shown)
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_written(default))
 
     own = _settings(asked, kind)
     empty = inspect.Parameter.empty

@@ -58,6 +58,8 @@ class Source:
         return self.dataset.provenance if self.disclosure is None else self.disclosure
 
 
+Call = tuple[str, Mapping[str, Any]]
+"""Name of a function of `dpcore` that asks a question, and its settings as a person writes them."""
 DataCell = Callable[[Code, Source, bool], str]
 """From the script in the making, the source, and whether only what is public may be named, to Python."""
 
@@ -95,7 +97,13 @@ def script(
 
 
 def of_answer(
-    title: str, parameters: Any, source: Source, package: str, made: datetime, public_only: bool
+    title: str,
+    parameters: Any,
+    source: Source,
+    package: str,
+    made: datetime,
+    public_only: bool,
+    call: Call | None,
 ) -> str:
     """The script of a question whose answer is whole in the core; arguments as in `script`.
 
@@ -106,30 +114,38 @@ def of_answer(
         package: The question's package with ``answered``, such as ``dpcore.mean.answer``.
         made: When.
         public_only: Leave out the name of private data as well; their numbers are in no script.
+        call: The function of `dpcore` that asks this, and its settings; None where there is none, and ``answered`` is
+            called.
     """
     code = Code()
-    code.use("answered", package)
     code.use("on_white", "dpcore.report.plotly_figures")
-    question = f"parameters = {code.of(parameters)}"
+    if call is None:
+        code.use("answered", package)
+        asked = f"parameters = {code.of(parameters)}\nanswer = answered(data, parameters)"
+    else:
+        name, settings = call
+        code.use(name, "dpcore")
+        lines = "".join(f"    {setting}={code.of(value)},\n" for setting, value in settings.items())
+        asked = f"# `help({name})` says what each setting is.\nanswer = {name}(\n    data,\n{lines})"
     data = (source.cell or dataset_cell)(code, source, public_only)
     following = {
         USES: "\n".join(code.import_lines()),
-        "The question, as it was entered": question,
         "The data": data,
-        ANSWER: _ANSWER,
+        ANSWER: f"{_ASKED}\n{asked}\n{_ANSWER}",
         "How sure it is, and what is assumed": _BEHIND,
         FIGURES: _FIGURES,
     }
     return _joined(title, source, made, following)
 
 
+_ASKED = """
+# One call, with what was entered. What is proved of its choice, the next cell says.
+""".strip()
 _ANSWER = """
-# One call, the same that the page makes. What is proved of its choice, the next cell says.
-answer = answered(data, parameters)
 print(answer.headline)
 for number in answer.numbers:
     print(f"{number.label}: {number.text}")
-"""
+""".strip()
 _BEHIND = """
 for name, sentence in answer.all_facts:
     print(f"{name}: {sentence}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
 from dpcore.common import wording
@@ -133,6 +134,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
             f"dpcore.{of.question.name}.answer",
             made,
             public_only,
+            questions.call_with(of.question.name, of.parameters),
         )
     program = f"dpcore.{of.question.name}.script"
     return script.script(of.question.title, of.parameters, of.source, program, made, public_only)

@@ -17,13 +17,15 @@ import dpcore as ss
 from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import count, open_files
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
-from dpcore.mean.parameters import Counts, MeanParameters
+from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.per_group.parameters import Objective
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 
@@ -150,3 +152,22 @@ def test_the_package_is_light_until_it_is_asked():
     assert done.stdout.split() == ["set()", "set()"]
     with pytest.raises(AttributeError, match="no attribute"):
         _ = ss.no_such_question
+
+
+@pytest.mark.parametrize(
+    ("of", "parameters"),
+    [
+        ("mean", MeanParameters(0.5, -3.0, 7.0, VarianceSource.ENTERED, 2.0, 4, Counts.PRIVATE)),
+        ("total", TotalParameters(1.0, own_bound=3.0)),
+        ("total", TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6)),
+        ("quantile", QuantileParameters(1.0, "0.1, 0.9", low=-1.0, high=2.0, bound_from=BoundFrom.COUNTS)),
+    ],
+)
+def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
+    name, settings = questions.call_with(of, parameters)
+    brought = samples.load("shop-events")
+    assert getattr(ss, name)(brought, **settings).parameters == parameters
+
+
+def test_a_question_without_a_call_has_none():
+    assert questions.call_with("start", MeanParameters(1.0)) is None

@@ -90,7 +90,11 @@ def test_letters_beyond_ascii_are_written_as_tex_has_them() -> None:
 
 
 def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
-    sources = [*ROOT.glob("pages/*/methods.py"), ROOT / "dpcore/answer/methods.py"]
+    sources = [
+        *ROOT.glob("pages/*/methods.py"),
+        *ROOT.glob("dpcore/*/answer/*.py"),
+        ROOT / "dpcore/answer/methods.py",
+    ]
     keys = {m[1] for source in sources for m in CITED.finditer(source.read_text(encoding="utf-8"))}
     assert keys - set(WORKS) == set()
     assert set(WORKS) - keys == set()

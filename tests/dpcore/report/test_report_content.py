@@ -243,9 +243,17 @@ def data_of(text: str) -> Dataset:
 
 
 def mean_script(source: script.Source, public_only: bool = False) -> str:
-    made = script.of_answer("Mean", MeanParameters(1.0), source, "dpcore.mean.answer", MADE, public_only)
+    made = script.of_answer(
+        "Mean",
+        MeanParameters(1.0),
+        source,
+        "dpcore.mean.answer",
+        MADE,
+        public_only,
+        ("mean_bound", {"epsilon": 1.0, "lower": 0.0, "upper": 1.0}),
+    )
     ast.parse(made)
-    assert made.count("# %% ") == 6
+    assert made.count("# %% ") == 5
     return made
 
 
