@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
+import plotly.io as pio
 
 from dpcore.answer.plot import Axis, Band, Cells, Curve, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
@@ -30,7 +31,7 @@ LINES: dict[Look, Mapping[str, Any]] = {
 def figure(plot: Plot) -> go.Figure:
     """The picture; the same plot gives the same picture."""
     height = plot.height or (charts.MAIN_HEIGHT if plot.main else HEIGHT)
-    fig = charts.figure(_axis(plot.x), _axis(plot.y), height)
+    fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
     for item in plot.items:
         if shared and not getattr(item, "legend", ""):
@@ -51,11 +52,12 @@ def figure(plot: Plot) -> go.Figure:
                         "marker": {"color": charts.NEUTRAL, "size": item.size},
                     }
             case Cells():
-                fig.add_traces(_cells(plot, item))
+                for trace in _cells(plot, item):
+                    fig.add_trace(trace)
             case Mark():
                 words = hover(plot, item.name) + (f"<br>{item.also}" if item.also else "")
-                point = charts.marker(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
-                fig.add_trace(point.update(showlegend=False) if item.unnamed else point)
+                point = charts.marker_data(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
+                fig.add_trace(point | {"showlegend": False} if item.unnamed else point)
             case Band():
                 charts.band(fig, item.low, item.high, item.name)
             case Level(upright=True):
@@ -70,7 +72,9 @@ def figure(plot: Plot) -> go.Figure:
     _share(fig, shared)
     named = [item for item in plot.items if not isinstance(item, Band)]
     alone = len(named) == 1 and not isinstance(named[0], Cells)
-    return charts.without_legend(fig) if alone else fig
+    if alone:
+        fig.layout["showlegend"] = False
+    return fig.figure()
 
 
 def on_white(plot: Plot) -> go.Figure:
@@ -78,13 +82,15 @@ def on_white(plot: Plot) -> go.Figure:
     fig = figure(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.labelled(fig, plot.disclosure.label)
-    return fig.update_layout(template=f"plotly_white+{charts.TEMPLATE}", title={"text": plot.title})
+    return fig.update_layout(
+        template=pio.templates[f"plotly_white+{charts.TEMPLATE}"], title={"text": plot.title}
+    )
 
 
-def _share(fig: go.Figure, shared: dict[str, dict[str, Any]]) -> None:
+def _share(fig: charts.Sketch, shared: dict[str, dict[str, Any]]) -> None:
     """Entries of the legend for what several items share, in no one's colour."""
     for name, look in shared.items():
-        fig.add_trace(go.Scatter(x=[None], y=[None], name=name, legendgroup=name, hoverinfo="skip", **look))
+        fig.add_trace({**charts.EMPTY, "name": name, "legendgroup": name, **look})
     shared.clear()
 
 
@@ -102,7 +108,7 @@ def _axis(axis: Axis) -> dict[str, object]:
     return charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
 
 
-def _curve(plot: Plot, of: Curve) -> go.Scatter:
+def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     line = dict(LINES[of.look])
     if of.tint is not None:
         line["color"] = LINES[of.tint]["color"]
@@ -125,7 +131,7 @@ def _curve(plot: Plot, of: Curve) -> go.Scatter:
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
         group["customdata"] = np.asarray(plot.column(of.also[1]))[meant]
-    return charts.curve(of.name, across, upwards, line, words, symbol=of.symbol, **group)
+    return charts.curve_data(of.name, across, upwards, line, words, symbol=of.symbol, **group)
 
 
 def _meant(plot: Plot, of: Curve | Points) -> npt.NDArray[np.bool_] | slice:
@@ -180,7 +186,7 @@ def _cells(plot: Plot, of: Cells) -> list[go.Heatmap | go.Contour]:
     return drawn
 
 
-def _points(plot: Plot, of: Points) -> go.Scatter:
+def _points(plot: Plot, of: Points) -> dict[str, Any]:
     meant = _meant(plot, of)
     middle = _upwards(plot, of.y)[meant]
     more: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
@@ -198,4 +204,4 @@ def _points(plot: Plot, of: Points) -> go.Scatter:
     if of.told:
         words = f"{of.name}<br>{of.told}: %{{customdata:,}}"
         more["customdata"] = np.asarray(plot.column(of.told))[meant]
-    return charts.points(of.name, across * of.nudge, middle, look, words, **more)
+    return charts.points_data(of.name, across * of.nudge, middle, look, words, **more)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pyarrow as pa
 import pytest
+from plotly.io import to_json
 
 import dpcore as ss
 from dpcore import questions
@@ -26,6 +29,7 @@ from dpcore.data import samples
 from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.per_group.parameters import Objective
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.report import plotly_figures
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 
@@ -171,3 +175,21 @@ def test_parameters_come_back_from_the_call_that_is_written_for_them(of, paramet
 
 def test_a_question_without_a_call_has_none():
     assert questions.call_with("start", MeanParameters(1.0)) is None
+
+
+def test_plotly_takes_every_plot_as_it_is_drawn():
+    """The renderer has nothing checked while it draws: here Plotly checks each property of each trace."""
+    events, one = samples.load("shop-events"), {"epsilon": 1.0}
+    answers = [
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, counts="private", **one),
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, **one),
+        ss.sum_bound(events, **one),
+        ss.group_bounds(events, own_groups=2, own_amount=5.0, **one),
+        ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),
+        ss.learning_bound(events, own_cap=3, **one),
+        ss.weights_gain(events, **one),
+    ]
+    for make in (make for answer in answers for make in answer.plots.values()):
+        for drawn in (plotly_figures.figure(make()), plotly_figures.on_white(make())):
+            plain = json.loads(to_json(drawn, validate=False))
+            assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
