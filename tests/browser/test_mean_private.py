@@ -7,7 +7,7 @@ import math
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle, stop_button
-from tests.browser.test_first_screen import SCREEN, look_at_first_screen
+from tests.browser.test_first_screen import SCREEN, look_at_first_screen, look_in_a_narrow_window
 
 
 def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: str) -> None:
@@ -20,6 +20,8 @@ def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: st
     settle(page)
     # What is chosen first is short; with other settings there may be more to say.
     look_at_first_screen(page, math.inf, "Mean, counts private")
+    look_in_a_narrow_window(page, "Mean, counts private")
+    page.emulate_media(color_scheme="light")
     page.set_viewport_size(SCREEN)
     settle(page)
     page.get_by_role("tab", name="Simulation").click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
-from tests.browser.test_first_screen import MOST_WORDS, SCREEN, look_at_first_screen
+from tests.browser.test_first_screen import MOST_WORDS, SCREEN, look_at_first_screen, look_in_a_narrow_window
 
 LINK = "link=1&epsilon=1&runs=12&steps=20"
 
@@ -17,6 +17,8 @@ def test_from_the_first_curve_to_a_counted_release(page: Page, app_url: str) -> 
     expect(page.get_by_text("12 runs of every method at every bound")).to_be_visible()
     settle(page)
     look_at_first_screen(page, MOST_WORDS, "Training")
+    look_in_a_narrow_window(page, "Training")
+    page.emulate_media(color_scheme="light")
     page.set_viewport_size(SCREEN)
     settle(page)
     names = page.evaluate(

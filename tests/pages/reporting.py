@@ -284,7 +284,7 @@ class Reader(HTMLParser):
         return [json.loads(text) for a, text in self.scripts if a.get("class") == "figure-data"]
 
 
-def run(script, folder, as_a_person=False):
+def run(script, folder, as_a_person=False, names=None):
     """What a script prints.
 
     Args:
@@ -292,6 +292,7 @@ def run(script, folder, as_a_person=False):
         folder: Where it lies, and the files that it reads.
         as_a_person: In a Python of its own, which takes a second to import what it needs. Else in this one, in which
             names that the script does not define are as unknown.
+        names: Takes what the script defines, where it runs in this Python.
     """
     file = folder / "script.py"
     file.write_text(script, encoding="utf-8")
@@ -306,7 +307,9 @@ def run(script, folder, as_a_person=False):
     if not as_a_person:
         printed = io.StringIO()
         with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-            exec(compile(script, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
+            defined = {} if names is None else names
+            defined |= {"__name__": "__main__", "__file__": str(file)}
+            exec(compile(script, str(file), "exec"), defined)
         return printed.getvalue()
     done = subprocess.run(
         [sys.executable, "-W", "error", str(file)],
@@ -321,13 +324,17 @@ def run(script, folder, as_a_person=False):
     return done.stdout
 
 
-def assert_script_has_what_the_page_has(at, content, folder):
-    """The answer is one object: what a script computes anew is what the page shows, to the last digit."""
-    ((_, shown),) = content.cards
+def answer_of_script(content, folder):
+    """The answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         exec(report_content.script_text(content, MADE, public_only=False), names)
-    made = names["answer"]
+    return names["answer"]
+
+
+def assert_script_has_what_the_page_has(at, content, made):
+    """The answer is one object: what a script computed anew is what the page shows, to the last digit."""
+    ((_, shown),) = content.cards
     assert made.numbers == shown.numbers
     assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
     assert made.choice() == shown.choice()

@@ -50,6 +50,7 @@ from tests.pages.reporting import (
     MADE,
     PRIVATE_FILE,
     Reader,
+    answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
     private_page,
@@ -319,7 +320,7 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path
     at = private_page("Quantile", ("quantile.tabs", "Downloads"))
     content = taken["quantile"]()
     (tmp_path / content.source.dataset.name).write_bytes(PRIVATE_FILE)
-    assert_script_has_what_the_page_has(at, content, tmp_path)
+    assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     ((_, answered),) = content.cards
     assert len(answered.numbers) == 3
@@ -335,11 +336,15 @@ def test_totals_of_both_signs(taken, tmp_path):
     at.session_state["total.signed_tabs"] = "Downloads"
     settled(at)
     (tmp_path / data(at).name).write_bytes(file)
-    assert_script_has_what_the_page_has(at, taken["total_signed"](), tmp_path)
+    assert_script_has_what_the_page_has(
+        at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
+    )
     at.session_state["total.lower"], at.session_state["total.upper"] = -5.0, 20.0
     at.session_state["total.measure"] = Measure.RMSE
     settled(at)
-    assert_script_has_what_the_page_has(at, taken["total_signed"](), tmp_path)
+    assert_script_has_what_the_page_has(
+        at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
+    )
     printed = printed_of(taken["total_signed"](), tmp_path, file, "your-file.csv")
     shown = card_numbers(at, "total_card")
     assert len(shown) == 2
