@@ -23,6 +23,7 @@ class Scale(enum.Enum):
     LOG = "log"
     LINEAR = "linear"
     PERCENT = "linear, shares of 1 written in per cent"
+    NAMES = "words beside each other, in the order of the column"
 
 
 class Look(enum.Enum):
@@ -45,13 +46,14 @@ class Axis:
     Attributes:
         name: What it shows, in lower case, as a sentence has it.
         unit: Of its numbers; empty for none.
-        limits: Where it begins and ends; on a log scale both above 0.
+        limits: Where it begins and ends; on a log scale both above 0. Of names nothing.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
         reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
             scale. None where it stays as it is.
         number: How a number is written where the pointer is, in d3's format language; three significant digits.
         ticks: Whether numbers stand at it.
+        marked: (where, words) of what stands at it in place of round numbers; empty for these.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Axis:
     reach: Limits | None = None
     number: str = ".3g"
     ticks: bool = True
+    marked: tuple[tuple[float, str], ...] = ()
 
     @property
     def said(self) -> str:
@@ -99,6 +102,8 @@ class Curve:
         symbol: Shape of its points; empty for a line without.
         also: (words, column) of one more number that stands where the pointer is.
         unnamed: Whether the legend leaves it out, as one of the same name stands there.
+        low: Column of the lower ends of bars at its points; empty for none.
+        high: Column of the upper ends.
     """
 
     name: str
@@ -117,6 +122,8 @@ class Curve:
     symbol: str = ""
     also: tuple[str, str] | None = None
     unnamed: bool = False
+    low: str = ""
+    high: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,41 @@ class Points:
     told: str = ""
     unnamed: bool = False
     opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar for every row of two columns: upright, or across where the vertical axis has names.
+
+    Attributes:
+        name: What they are.
+        x: Column along the horizontal axis.
+        y: Column along the vertical one.
+        look: Whose colour they have.
+        base: Where they begin.
+        low: Column of the lower ends of whiskers; empty for none.
+        high: Column of the upper ends.
+        where: (column, what it must hold) of the rows that are meant; None for all.
+        gap: Share of the axis that is left free between them.
+        overlaid: Whether they stand behind those of other items, not beside them.
+        opacity: Less than 1 where something is to be seen through them.
+        also: (words, column) of further numbers that stand where the pointer is.
+        unnamed: Whether the legend leaves them out.
+    """
+
+    name: str
+    x: str
+    y: str
+    look: Look
+    base: float = 0.0
+    low: str = ""
+    high: str = ""
+    where: tuple[str, str] | None = None
+    gap: float = 0.15
+    overlaid: bool = False
+    opacity: float = 1.0
+    also: tuple[tuple[str, str], ...] = ()
+    unnamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,7 +282,7 @@ class Level:
     legend: str = ""
 
 
-Item = Curve | Points | Cells | Mark | Band | Level
+Item = Curve | Points | Bars | Cells | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from dpcore.answer.plot import Axis, Band, Cells, Curve, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.plot import Axis, Band, Bars, Cells, Curve, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts
 
@@ -51,6 +51,9 @@ def figure(plot: Plot) -> go.Figure:
                         "mode": "markers",
                         "marker": {"color": charts.NEUTRAL, "size": item.size},
                     }
+            case Bars():
+                fig.add_trace(_bars(plot, item))
+                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.overlaid else "group"}
             case Cells():
                 for trace in _cells(plot, item):
                     fig.add_trace(trace)
@@ -96,16 +99,32 @@ def _share(fig: charts.Sketch, shared: dict[str, dict[str, Any]]) -> None:
 
 def hover(plot: Plot, name: str) -> str:
     """What stands where the pointer is, in Plotly's template language: the name, then both numbers with their units."""
-    return f"{name}<br>{plot.x.said}: %{{x:{plot.x.number}}}<br>{plot.y.said}: %{{y:{plot.y.number}}}"
+    across, upwards = (
+        f"%{{{of}}}" if axis.scale is Scale.NAMES else f"{axis.said}: %{{{of}:{axis.number}}}"
+        for of, axis in (("x", plot.x), ("y", plot.y))
+    )
+    return f"{name}<br>{across}<br>{upwards}"
 
 
 def _axis(axis: Axis) -> dict[str, object]:
     if not axis.ticks:
         bare = {"showticklabels": False, "showgrid": False}
         return {"title": {"text": axis.heading}, "range": list(axis.limits), **bare}
+    if axis.scale is Scale.NAMES:
+        return {
+            "title": {"text": axis.heading},
+            "type": "category",
+            "tickangle": 0,
+            "tickfont": {"size": 11},
+        }
     if axis.scale is Scale.LOG:
-        return charts.log_axis(axis.heading, axis.limits)
-    return charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
+        found = charts.log_axis(axis.heading, axis.limits)
+    else:
+        found = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
+    if axis.marked:
+        places, words = zip(*axis.marked, strict=True)
+        found |= {"tickvals": places, "ticktext": words, "minor": {}}
+    return found
 
 
 def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
@@ -131,10 +150,45 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
         group["customdata"] = np.asarray(plot.column(of.also[1]))[meant]
+    group |= _whiskers(plot, of, upwards, "y")
     return charts.curve_data(of.name, across, upwards, line, words, symbol=of.symbol, **group)
 
 
-def _meant(plot: Plot, of: Curve | Points) -> npt.NDArray[np.bool_] | slice:
+def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.ArrayLike, along: str) -> dict[str, Any]:
+    """The ends of an item's bars, as Plotly has them; empty where it has none."""
+    if not (of.low and of.high):
+        return {}
+    low, high = (
+        np.asarray(plot.column(name), dtype=np.float64)[_meant(plot, of)] for name in (of.low, of.high)
+    )
+    color = {"color": charts.NEUTRAL} if isinstance(of, Bars) else {}
+    return {f"error_{along}": charts.whiskers(high - middle, middle - low, **color)}
+
+
+def _bars(plot: Plot, of: Bars) -> go.Bar:
+    meant, flat = _meant(plot, of), plot.y.scale is Scale.NAMES
+    names, values = (
+        np.asarray(plot.column(name))[meant] for name in ((of.y, of.x) if flat else (of.x, of.y))
+    )
+    also = [np.asarray(plot.column(column))[meant] for _, column in of.also]
+    along, axis = ("x", plot.x) if flat else ("y", plot.y)
+    # Of a bar that does not begin at 0, Plotly says how long it is.
+    words = hover(plot, of.name).replace(f"%{{{along}:{axis.number}}}", f"%{{customdata[0]:{axis.number}}}")
+    words += "".join(f"<br>{said}: %{{customdata[{at}]:.3~g}}" for at, (said, _) in enumerate(of.also, 1))
+    return go.Bar(
+        **{along: values - of.base, "y" if flat else "x": names},
+        **_whiskers(plot, of, values, along),
+        orientation="h" if flat else "v",
+        base=of.base,
+        name=of.name,
+        customdata=np.column_stack((values, *also)),
+        marker={"color": LINES[of.look]["color"], "opacity": of.opacity},
+        showlegend=not of.unnamed,
+        hovertemplate=f"{words}<extra></extra>",
+    )
+
+
+def _meant(plot: Plot, of: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
     """The rows of the columns that an item is drawn of."""
     return slice(None) if of.where is None else np.asarray(plot.column(of.where[0])) == of.where[1]
 
@@ -192,16 +246,15 @@ def _points(plot: Plot, of: Points) -> dict[str, Any]:
     more: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         more["legendgroup"] = of.legend
-    if of.low and of.high:
-        low, high = (np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.low, of.high))
-        more["error_y"] = charts.whiskers(high - middle, middle - low)
+    more |= _whiskers(plot, of, middle, "y")
     look = {"color": LINES[of.look]["color"], "size": of.size, **({"symbol": of.symbol} if of.symbol else {})}
     if of.opacity < 1.0:
         look["opacity"] = of.opacity
     across, words = np.asarray(plot.column(of.x))[meant], hover(plot, of.name)
     if of.nudge != 1.0:
         words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across
+        across = across * of.nudge
     if of.told:
         words = f"{of.name}<br>{of.told}: %{{customdata:,}}"
         more["customdata"] = np.asarray(plot.column(of.told))[meant]
-    return charts.points_data(of.name, across * of.nudge, middle, look, words, **more)
+    return charts.points_data(of.name, across, middle, look, words, **more)

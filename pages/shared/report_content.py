@@ -70,6 +70,7 @@ def of_answer(
     formula: str = "formula",
     asked: Mapping[str, str] | None = None,
     label: str = "",
+    summary: tuple[Line, ...] | None = None,
 ) -> ReportContent:
     """What a page contributes whose answer holds everything: its plots, its choice, and how its data are distributed.
 
@@ -80,16 +81,18 @@ def of_answer(
         formula: Which of the question's texts says how it is computed.
         asked: As in `ReportContent`.
         label: What stands above its plots.
+        summary: What the answer is about, where that is not the data in use alone; their distribution is left out.
     """
     drawings = [plots.picture(plot(), label) for plot in answer.plots.values()]
     return ReportContent(
         question=question,
         parameters=answer.parameters,
         cards=[("", answer)],
-        pictures=[*drawings, distribution(source.dataset)],
+        pictures=[*drawings, *([] if summary is not None else [distribution(source.dataset)])],
         source=source,
         asked=asked,
         formula=question.formula(formula),
+        summary=summary,
         choice=answer.choice,
         methods=answer.methods,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer import Axis, Bars, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, plotly_figures
 
@@ -56,6 +56,37 @@ def test_a_curve_has_steps_and_one_more_number() -> None:
         drawn.hovertemplate
         == "c<br>bound (rows): %{x:.3g}<br>error: %{y:.3g}<br>t: %{customdata:.3g}<extra></extra>"
     )
+
+
+def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
+    columns = COLUMNS | {"kind": ["a", "b", "c"]}
+    names, values = Axis("kind", "", (0.0, 1.0), Scale.NAMES), Axis("error", "", (0.5, 9.0))
+    bars = Bars("b", "kind", "t", Look.CAP, 1.0, "low", "high", gap=0.4, also=(("least", "low"),))
+    upright = replace(plot(bars), columns=columns, x=names, y=values)
+    figure = plotly_figures.figure(upright)
+    (drawn,) = figure.data
+    assert (list(drawn.x), list(drawn.y), drawn.base) == (["a", "b", "c"], [6.0, 7.0, 8.0], 1.0)
+    # Whiskers go from where the bar ends, to the columns' ends; the pointer is told where that is.
+    assert (list(drawn.error_y.array), list(drawn.error_y.arrayminus)) == ([2.0, 0.5, 3.0], [1.0, 1.5, 1.0])
+    assert drawn.customdata.tolist() == [[7.0, 6.0], [8.0, 6.5], [9.0, 8.0]]
+    said = "b<br>%{x}<br>error: %{customdata[0]:.3g}<br>least: %{customdata[1]:.3~g}<extra></extra>"
+    assert drawn.hovertemplate == said
+    assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
+        "category", 0.4, "group",
+    )  # fmt: skip
+    flat = replace(bars, x="t", y="kind", base=0.0, where=("kind", "b"), overlaid=True)
+    figure = plotly_figures.figure(replace(upright, x=values, y=names, items=(flat,)))
+    (drawn,) = figure.data
+    assert (drawn.orientation, list(drawn.x), list(drawn.y)) == ("h", [8.0], ["b"])
+    assert (list(drawn.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
+
+
+def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
+    curve = Curve("c", "x", "t", Look.CAP, low="low", high="high")
+    marked = replace(plot(curve).x, marked=((1.0, "one"), (4.0, "four")))
+    figure = plotly_figures.figure(replace(plot(curve), x=marked))
+    assert (figure.layout.xaxis.tickvals, figure.layout.xaxis.ticktext) == ((1.0, 4.0), ("one", "four"))
+    assert list(figure.data[0].error_y.array) == [2.0, 0.5, 3.0]
 
 
 def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
