@@ -154,7 +154,7 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     return charts.curve_data(of.name, across, upwards, line, words, symbol=of.symbol, **group)
 
 
-def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.ArrayLike, along: str) -> dict[str, Any]:
+def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], along: str) -> dict[str, Any]:
     """The ends of an item's bars, as Plotly has them; empty where it has none."""
     if not (of.low and of.high):
         return {}

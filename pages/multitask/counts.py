@@ -5,24 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask import answer, cached, compare, detail_figures, inputs
-from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures, number_grid
+from dpcore.multitask.answer import MultitaskFound, details, tab_words
+from pages.multitask import cached, inputs
+from pages.shared import cards, number_grid, plots
 
 
-def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
+def show_counts(of: MultitaskFound) -> None:
     """Releasing the sizes privately first."""
     st.markdown(
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** The "
         "page simulates one draw of the noise; nothing is released."
     )
     inputs.counts()
-    found = cached.counts(view.tasks, view.question, parameters)
-    with_s, without = (
-        answer.total_ratio(a, view.chosen) * _rest(view, parameters)
-        for a in (found.with_slack, found.without_slack)
-    )
+    found, chosen = cached.counts(of), of.weighed.chosen
+    with_s, without = (found.total(a, chosen) for a in (found.with_slack, found.without_slack))
     counts = found.counts
     left, right = st.columns([5, 6])
     with left:
@@ -38,39 +34,8 @@ def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
             )
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
             number_grid.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
-        st.markdown(_counts_sentence(view, found))
+        st.markdown(tab_words.counts(of.weighed, found))
     with right:
-        figures.show_picture(detail_figures.count_picture(view.tasks, counts))
+        plots.draw(details.counts(of.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
-    cards.label(view.tasks.disclosure)
-
-
-def _rest(view: MultitaskView, parameters: MultitaskParameters) -> float:
-    """Error bounds with the budget that is left, against the whole budget: 1/β, for convex losses its root."""
-    left = 1.0 / (1.0 - parameters.count_share)
-    return left if view.bounds_are_tasks_own else left**0.5
-
-
-def _counts_sentence(view: MultitaskView, found: compare.CountsView) -> str:
-    counts, sizes = found.counts, view.problem.task_sizes
-    heavier = int((view.tasks.graph.tasks_per_user > counts.max_tasks).sum())
-    words = [
-        f"Noise of standard deviation {wording.number(counts.noise_scale)} on every count; the median task has "
-        f"{wording.counted(float(sorted(sizes)[sizes.size // 2]), 'user')}."
-    ]
-    if heavier:
-        words.append(
-            f"{wording.counted(heavier, 'user')} {wording.agreeing(heavier, 'has', 'have')} more than "
-            f"{wording.counted(counts.max_tasks, 'task')}, so counts are too low."
-        )
-        if not counts.covers_truncation:
-            words.append("s does not cover that.")
-    words.append(
-        f"{wording.counted(found.low, 'task')} of {sizes.size:,} "
-        f"{wording.agreeing(found.low, 'is', 'are')} still underestimated by n̂ + s."
-        if found.low
-        else "n̂ + s is at least the true size for every task."
-    )
-    if found.with_slack.total_bound > 1.05 * found.without_slack.total_bound:
-        words.append("**The slack costs more than it saves here**: n̂ alone clips more users and is better.")
-    return " ".join(words)
+    cards.label(of.tasks.disclosure)

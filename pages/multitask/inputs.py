@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
-
 import streamlit as st
 
 from dpcore.common import wording
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask.answer import MultitaskView
 from pages.multitask.question import QUESTION, generator_fields
 from pages.shared import fields, layout
 
@@ -48,12 +45,6 @@ def offer_exponent(exponent: float) -> None:
 
 def _use(exponent: float) -> None:
     st.session_state[QUESTION.key("exponent")] = exponent
-
-
-def axis_version(view: MultitaskView) -> str:
-    """Names the axes' ranges: they are offered anew with other tasks, another loss or another fit."""
-    rule = view.rule.with_exponent(0.0)
-    return f"{zlib.crc32(repr((view.tasks.key, view.problem.loss, rule)).encode()):08x}"
 
 
 def counts() -> None:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.common import wording
+from dpcore.multitask.answer import compare, details, tab_words
+from dpcore.multitask.answer import plots as figures
+from dpcore.multitask.answer.found import Optima, Weighed, total_ratio
 from dpcore.multitask.weight_skew import skew_of
-from pages.multitask import answer, cached, compare, detail_figures
-from pages.multitask import figures as multitask_charts
-from pages.multitask.answer import MultitaskView
-from pages.multitask.compare import Optima
+from pages.multitask import cached
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, tables
+from pages.shared import cards, fields, jobs, plots, tables
 
 
-def known_optima(view: MultitaskView) -> Optima | None:
+def known_optima(weighed: Weighed) -> Optima | None:
     """Both optima for these tasks, where they were computed."""
     done = jobs.result_of(QUESTION.key("optimum_job"))
-    if done is None or done[0] != _optimum_question(view):
+    if done is None or done[0] != _optimum_question(weighed):
         return None
     found: Optima = done[1]
     return found
 
 
-def _optimum_question(view: MultitaskView) -> tuple[str, str]:
-    return view.tasks.key, view.problem.loss.name
+def _optimum_question(weighed: Weighed) -> tuple[str, str]:
+    return weighed.tasks.key, weighed.problem.loss.name
 
 
-def show_optimum(view: MultitaskView) -> None:
+def show_optimum(weighed: Weighed) -> None:
     """The exact optima: a button, then like beside like."""
-    tasks, loss = view.tasks, view.problem.loss
+    tasks, loss = weighed.tasks, weighed.problem.loss
     st.markdown(
         "If the graph of users and tasks is public, the weights can be computed from it. **Compare like "
         "with like:** problem (9) gives all users of a task the same weight and clips nobody, so compare it "
@@ -41,33 +40,33 @@ def show_optimum(view: MultitaskView) -> None:
     ):
         jobs.start(
             QUESTION.key("optimum_job"),
-            _optimum_question(view),
+            _optimum_question(weighed),
             lambda progress, stop: compare.find_optima(tasks, loss, progress, stop),
         )
-        if known_optima(view) is not None:
+        if known_optima(weighed) is not None:
             st.rerun()  # The card above is drawn already, without them.
     if jobs.watch(QUESTION.key("optimum_job"), "Solving"):
         return
-    optima = known_optima(view)
+    optima = known_optima(weighed)
     if optima is None:
         st.caption(
             "The optima have not been computed for these tasks and this loss. Millions of pairs take seconds; "
             "ε, δ and μ do not matter."
         )
         return
-    _show_methods(view, optima)
-    _show_beside(view, optima)
+    _show_methods(weighed, optima)
+    _show_beside(weighed, optima)
 
 
-def _show_methods(view: MultitaskView, optima: Optima) -> None:
-    found = cached.methods(view.tasks, view.problem.loss, view.rule.exponent, optima)
+def _show_methods(weighed: Weighed, optima: Optima) -> None:
+    found = cached.methods(weighed, optima)
     tables.show(
         {
             "Users of a task": [
                 "weigh the same" if m.optimum is optima.same_for_all else "may differ" for m in found
             ],
             "Weights": [m.name for m in found],
-            "Total bound": [answer.total_ratio(m.allocation, optima.free) for m in found],
+            "Total bound": [total_ratio(m.allocation, optima.free) for m in found],
             "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
             "Largest weight skew": [100.0 * m.weight_skew.largest for m in found],
         },
@@ -86,26 +85,8 @@ def _show_methods(view: MultitaskView, optima: Optima) -> None:
         st.caption(f"**{name}.** {one.ended} {one.certificate.sentence}")
 
 
-def _show_beside(view: MultitaskView, optima: Optima) -> None:
+def _show_beside(weighed: Weighed, optima: Optima) -> None:
     free = skew_of(optima.free)
-    skews = {f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew, "Free weights": free}
-    show_beside(
-        multitask_charts.optimum_picture(view, optima), detail_figures.skew_picture(view.tasks, skews)
-    )
-    ratio = free.user_size_ratio
-    st.markdown(
-        "Free weights are better because light users give more to each task than heavy ones can. The price is "
-        "that a task then learns more from users with few tasks. Weighted by them, a task's users have "
-        f"{wording.percent(1.0 - float(ratio.mean()))} fewer tasks on average, "
-        f"{wording.percent(1.0 - float(ratio.min()))} at worst. That biases the task wherever light and heavy "
-        "users answer differently, and no bound here counts it."
-    )
-    cards.label(view.tasks.disclosure)
-
-
-def show_beside(*pictures: figures.Picture) -> None:
-    """Pictures side by side, each below its title."""
-    for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
-        with column:
-            st.markdown(f"**{picture.title}**")
-            figures.show_picture(picture)
+    plots.draw_beside(figures.optimum(weighed, optima), details.skew(weighed, free))
+    st.markdown(tab_words.free_weights(free))
+    cards.label(weighed.tasks.disclosure)

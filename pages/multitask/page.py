@@ -8,11 +8,11 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import answer, cached, card, code, counts, experiment, inputs, optimum, tabs
-from pages.multitask import figures as multitask_charts
+from dpcore.multitask.answer import MultitaskFound, answered
+from dpcore.multitask.parameters import MultitaskParameters
+from pages.multitask import cached, counts, experiment, inputs, optimum, tabs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, missing, ranges, session
+from pages.shared import cards, fields, keys, layout, lazy_tabs, missing, plots, session
 
 NO_TASKS = (
     "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
@@ -33,78 +33,58 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     with places.notes:
-        view = load(parameters)
-    said = None if view is None else answer_of(view, parameters)
-    if view is not None and said is not None:
+        found = load(parameters)
+    answer = None if found is None else answered(data, parameters, found)
+    if answer is not None:
         with places.figure:  # First, so that the browser draws it while the rest is on its way.
-            show_buckets(view, cached.budget(parameters.target).exact)
+            plots.show(answer.plots["many-tasks-buckets"]())
         with places.answer:
-            cards.answer(said, key="tasks_card")
+            cards.answer(answer, key="tasks_card")
             # In the field it would be one of the settings, which links, reports and scripts hold: of private data the
             # best exponent is no setting, and whoever takes it over types it.
-            is_private = view.tasks.disclosure is Disclosure.PRIVATE
-            if view.recommended[0] != view.rule.exponent and not is_private:
-                inputs.offer_exponent(view.recommended[0])
+            is_private, (best, _) = answer.disclosure is Disclosure.PRIVATE, answer.found.weighed.recommended
+            if best != parameters.exponent and not is_private:
+                inputs.offer_exponent(best)
     with places.below:
-        show_tabs(view, parameters, said)
+        show_tabs(answer, parameters)
 
 
-def load(parameters: MultitaskParameters) -> answer.MultitaskView | None:
-    """The answer; sentences on the page where there is none, or where its tasks are not the data's."""
+def load(parameters: MultitaskParameters) -> MultitaskFound | None:
+    """What was found; sentences on the page where there is nothing, or where its tasks are not the data's."""
     try:
-        view = cached.answer(data.digest, parameters, data)
+        found = cached.found(data.digest, parameters, data)
     except InvalidInput as refused:
         fields.say(refused.problems)
         return None
-    if view is None:
+    if found is None:
         st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")
     if data.pairs is None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            if view is not None:
+            if found is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
             missing.bring("Bring data with tasks")
-    return view
+    return None if found is None else replace(found, optima=optimum.known_optima(found.weighed))
 
 
-def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> Answer:
-    """The card with the code to take away."""
-    budgets, optima = cached.budget(parameters.target), optimum.known_optima(view)
-    own = data if parameters.source is TaskSource.DATA else None
-    return replace(
-        card.card(view, budgets, optima),
-        code=code.of_tasks(view, parameters.epsilon, parameters.delta, budgets.exact, own),
-    )
-
-
-def show_buckets(view: answer.MultitaskView, budget: float) -> None:
-    """The main figure: error bounds from tail to head."""
-    limits = multitask_charts.bucket_limits(view.curve, [multitask_charts.uniform_sampling(view)])
-    note = "The axis stays put while you move μ, so that figures can be compared."
-    with ranges.under_figure("tasks_ranges", "Axis range", note) as (chart, below):
-        errors = ranges.range_control(
-            "Error bound (1 = uniform weights)", f"tasks_errors_{inputs.axis_version(view)}", *limits
-        )
-    figures.show_picture(multitask_charts.bucket_picture(view, budget, errors), below, chart)
-
-
-def show_tabs(
-    view: answer.MultitaskView | None, parameters: MultitaskParameters, said: Answer | None
-) -> None:
+def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     """What stands behind the answer, and the other figures; the experiment needs no tasks of the data's."""
     of: dict[str, Callable[[], object]] = {}
-    if view is not None and said is not None:
+    if answer is not None:
+        found = answer.found
         of = {
-            layout.BEHIND: lambda: tabs.show_behind(view, parameters, said),
-            "Weights": lambda: tabs.show_weights(view),
-            "Users and tasks": lambda: tabs.show_users_and_tasks(view, parameters),
-            "Exact optimum": lambda: optimum.show_optimum(view),
-            "Private counts": lambda: counts.show_counts(view, parameters),
+            layout.BEHIND: lambda: tabs.show_behind(answer),
+            "Weights": lambda: plots.draw_beside(
+                answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
+            ),
+            "Users and tasks": lambda: tabs.show_users_and_tasks(found),
+            "Exact optimum": lambda: optimum.show_optimum(found.weighed),
+            "Private counts": lambda: counts.show_counts(found),
         }
     of["Budget"] = lambda: tabs.show_budget(parameters)
     of["Experiment"] = lambda: experiment.show(parameters)
-    if view is not None:
-        of[layout.DOWNLOADS] = lambda: tabs.show_files(view, parameters)
+    if answer is not None:
+        of[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
     of[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 

@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.multitask import files
-from dpcore.multitask.budget import BudgetComparison
+from dpcore.multitask.answer import MultitaskFound, details, tab_words, words
+from dpcore.multitask.answer import plots as core_plots
+from dpcore.multitask.answer.found import tasks_per_user, with_budget
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import answer, cached, card, detail_figures, methods, report
-from pages.multitask import figures as multitask_charts
-from pages.multitask import optimum as multitask_optimum
-from pages.multitask.answer import MultitaskView
-from pages.multitask.question import QUESTION
-from pages.shared import cards, figures, file_button, session, take_away
+from dpcore.report.literals import Code
+from dpcore.report.script import Source
+from pages.multitask import cached
+from pages.multitask.question import QUESTION, generator_fields
+from pages.shared import cards, figures, file_button, plots, report_content, session, take_away
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000
 """Pairs above which a person is told how long the file will be."""
 
 
-def show_behind(view: MultitaskView, parameters: MultitaskParameters, said: Answer) -> None:
+def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, and the graph and budget that it is for."""
-    cards.behind(said)
-    st.caption(card.what_is_used(view.tasks, cached.budget(parameters.target)))
+    cards.behind(answer)
+    st.caption(words.what_is_used(answer.found))
 
 
-def show_weights(view: MultitaskView) -> None:
-    """The total bound over mu, and the weights of the chosen mu."""
-    optima = multitask_optimum.known_optima(view)
-    multitask_optimum.show_beside(
-        multitask_charts.exponent_picture(view, optima), multitask_charts.weight_picture(view)
-    )
-
-
-def show_users_and_tasks(view: MultitaskView, parameters: MultitaskParameters) -> None:
+def show_users_and_tasks(found: MultitaskFound) -> None:
     """How much of the budget users use, and which users; how large tasks are, and what each gets."""
-    multitask_optimum.show_beside(detail_figures.use_picture(view), detail_figures.user_picture(view))
-    idle = view.problem.num_users - int((view.tasks.graph.tasks_per_user > 0).sum())
+    weighed = found.weighed
+    plots.draw_beside(details.use(weighed), details.users(weighed))
+    idle = weighed.problem.num_users - int((found.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
             f"{wording.counted(idle, 'user')} without a task {wording.agreeing(idle, 'is', 'are')} left out of both."
         )
-    st.markdown("**How large the tasks are**")
-    figures.show_picture(multitask_charts.size_picture(view.tasks))
-    _show_table(view, cached.budget(parameters.target).exact)
+    plots.draw_titled(core_plots.sizes(found.tasks, every=True))
+    _show_table(found)
 
 
-def _show_table(view: MultitaskView, budget: float) -> None:
+def _show_table(found: MultitaskFound) -> None:
     """One row per task."""
-    columns, left_out = detail_figures.task_table(view, budget, TABLE_ROWS)
+    columns, left_out = details.task_table(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     st.dataframe(
         columns,
@@ -80,72 +76,55 @@ def _show_table(view: MultitaskView, budget: float) -> None:
     )
     number_from = (
         "Tasks are numbered from 0 in the order in which they first appear in your file."
-        if _from_data()
+        if found.parameters.source is TaskSource.DATA
         else "Tasks are numbered from 0 as drawn."
     )
     st.caption(note + number_from)
-    cards.label(view.tasks.disclosure)
-
-
-def _from_data() -> bool:
-    return bool(st.session_state[QUESTION.key("source")] is TaskSource.DATA)
+    cards.label(found.tasks.disclosure)
 
 
 def show_budget(parameters: MultitaskParameters) -> None:
     """Exact and sufficient beta."""
     budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
     left, right = st.columns([5, 6])
-    left.markdown(_budget_sentences(budgets))
+    left.markdown(tab_words.budgets(budgets))
     with right:
-        figures.show_picture(detail_figures.budget_picture(columns, parameters.epsilon, budgets.exact))
-
-
-def _budget_sentences(budgets: BudgetComparison) -> str:
-    lines = [
-        "| | β | weights | error bounds |",
-        "|---|---|---|---|",
-        f"| exact | {wording.number(budgets.exact, 4)} | 1 | 1 |",
-    ]
-    if budgets.sufficient is None or budgets.weight_gain is None:
-        lines.append("| paper | does not apply: ε > log(1/δ) | | |")
-        said = (
-            "The paper's condition needs ε ≤ log(1/δ), which does not hold here; the exact conversion "
-            "always applies."
-        )
-    else:
-        gained = budgets.weight_gain
-        lines.append(
-            f"| paper | {wording.number(budgets.sufficient, 4)} | {1.0 / gained:.3f} | {gained**2:.3f}× |"
-        )
-        said = (
-            f"At the same guarantee the exact conversion allows every weight to be {gained:.3f} times as "
-            f"large; error bounds of strongly convex losses fall by {wording.percent(1.0 - 1.0 / gained**2)}."
-        )
-    return (
-        "\n".join(lines)
-        + f"\n\n{said} All that is released is one Gaussian mechanism with noise "
-        + f"{wording.number(budgets.noise_multiplier)} times its sensitivity."
-    )
+        plots.draw(details.budget(columns, parameters.epsilon, budgets.exact))
 
 
 # --- downloads ----------------------------------------------------------------------------------------------
 
 
-def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
+def asked(parameters: MultitaskParameters) -> dict[str, str]:
+    """Fields of the parameters that matter for the answer, in words."""
+    constant = ("log_constant",) if parameters.fit is BudgetFit.LOGARITHMIC else ()
+    generated = generator_fields(parameters.source)
+    return QUESTION.asked("delta", "source", "loss", "exponent", "fit", *constant, "max_tasks", *generated)
+
+
+def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
+    return "data = None  # Users and tasks are generated, as the settings say."
+
+
+def show_files(answer: Answer) -> None:
     """The whole answer; weights and code."""
-    disclosure = view.tasks.disclosure
-    optima = multitask_optimum.known_optima(view)
-    data, budgets = session.dataset(), cached.budget(parameters.target)
-    source = take_away.source(rows=True, disclosure=disclosure)
+    found: MultitaskFound = answer.found
+    disclosure, parameters, weighed, optima = answer.disclosure, found.parameters, found.weighed, found.optima
+    own = session.dataset() if parameters.source is TaskSource.DATA else None
+    source = replace(
+        take_away.source(rows=True, disclosure=disclosure), cell=_generated_cell if own is None else None
+    )
     take_away.draw(
         "many_tasks",
         disclosure,
-        lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
-        methods.methods(view, parameters),
+        lambda: report_content.of_answer(
+            QUESTION, answer, source, asked=asked(parameters), summary=words.summary(found, own)
+        ),
+        answer.methods,
     )
     offered = {
-        f"Chosen: μ = {card.exponent(view.rule.exponent)}": view.chosen,
-        f"Uniform sampling, k = {answer.tasks_per_user(view.sampling):,}": view.sampling,
+        f"Chosen: μ = {words.exponent(weighed.rule.exponent)}": weighed.chosen,
+        f"Uniform sampling, k = {tasks_per_user(weighed.sampling):,}": weighed.sampling,
     }
     if optima is not None:
         offered["Exact optimum, problem (9)"] = optima.same_for_all
@@ -153,7 +132,7 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
     if st.session_state.get(QUESTION.key("download")) not in offered:
         st.session_state[QUESTION.key("download")] = next(iter(offered))
     name = st.selectbox("Which weights", list(offered), key=QUESTION.key("download"))
-    allocation = answer.with_budget(offered[name], budgets.exact)
+    allocation = with_budget(offered[name], found.budgets.exact)
     if allocation.reads_graph:
         st.caption(
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
@@ -184,7 +163,7 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-    pairs = view.tasks.graph.num_pairs
+    pairs = found.tasks.graph.num_pairs
     st.caption(
         f"Label in both tables: *{disclosure.label}*. {wording.counted(pairs, 'line')} of user-task weights"
         + (f", about {pairs * 32 / 1e6:,.0f} MB" if pairs > LARGE_FILE else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import plotly.graph_objects as go
+import streamlit as st
 
 from dpcore.answer import Axis, Plot, Scale
 from dpcore.report import charts, plotly_figures
@@ -23,6 +24,19 @@ def picture(plot: Plot, label: str = "") -> figures.Picture:
 def draw(plot: Plot, label: str = "") -> None:
     """Draw a plot with a button for its data; ``label`` as of `picture`."""
     figures.show_picture(picture(plot, label))
+
+
+def draw_titled(plot: Plot) -> None:
+    """As `draw`, below its title."""
+    st.markdown(f"**{plot.title}**")
+    draw(plot)
+
+
+def draw_beside(*several: Plot) -> None:
+    """Plots side by side, each below its title."""
+    for column, plot in zip(st.columns(len(several)), several, strict=True):
+        with column:
+            draw_titled(plot)
 
 
 def show(plot: Plot, y_only: bool = False, label: str = "") -> Plot:

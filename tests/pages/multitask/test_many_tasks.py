@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.answer import Answer
+from dpcore.answer import Answer, Plot
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files, free
+from dpcore.multitask.answer import MultitaskFound, answered, details, find, plots, words
+from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
 from dpcore.multitask.counts import cost_factor, release_counts
 from dpcore.multitask.experiment import Experiment, run
@@ -29,7 +32,7 @@ from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 from dpcore.multitask.weight_skew import skew_of
-from pages.multitask import answer, card, detail_figures, figures
+from dpcore.report import plotly_figures
 from pages.multitask.question import QUESTION, generator_fields, propose
 from pages.shared import cards, keys, layout, session
 from tests.pages.driving import (
@@ -102,22 +105,12 @@ def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
-def view_of(dataset=WITHOUT, **changed) -> answer.MultitaskView:
-    parameters = MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed})
-    tasks = answer.load_tasks(parameters, dataset)
-    assert tasks is not None
-    rule = WeightRule(parameters.exponent, parameters.fit, parameters.log_constant)
-    question = answer.WeightQuestion(parameters.loss.loss, rule, parameters.max_tasks)
-    return answer.compute(
-        tasks,
-        question,
-        answer.curve(tasks, question.loss, rule),
-        answer.best_sampling(tasks, question.loss),
-    )
+def found_of(dataset=WITHOUT, **changed) -> MultitaskFound:
+    return find(dataset, MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed}))
 
 
-def card_of(view: answer.MultitaskView) -> Answer:
-    return card.card(view, compare(TARGET), None)
+def answer_of(found: MultitaskFound, data=WITHOUT) -> Answer:
+    return answered(data, found.parameters, found)
 
 
 def words_of(one: Answer) -> str:
@@ -125,17 +118,17 @@ def words_of(one: Answer) -> str:
     return "\n".join([one.headline, one.detail, *facts])
 
 
-def traced(figure, name: str) -> tuple[np.ndarray, np.ndarray]:
+def traced(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (found,) = [one for one in figure.data if one.name == name]
+    (found,) = [one for one in plotly_figures.figure(plot).data if one.name == name]
     y = np.asarray(found.y, dtype=np.float64)
     return np.asarray(found.x), y + 1.0 if found.type == "bar" else y
 
 
-def assert_answer(view: answer.MultitaskView, problem: TaskProblem, rule: WeightRule) -> None:
-    """Figures and card show these weights on these tasks: buckets, weights, and the card's numbers."""
+def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
+    """Figures and numbers show these weights on these tasks: buckets, weights, and the card's numbers."""
     chosen, uniform = rule.weights(problem), rule.with_exponent(0.0).weights(problem)
-    drawn = figures.bucket_picture(view, problem.budget).draw()
+    drawn = of.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
     buckets = bounds.by_size(chosen, uniform)
     assert traced(drawn, name)[1] == pytest.approx([b.bound / b.reference for b in buckets])
@@ -144,11 +137,11 @@ def assert_answer(view: answer.MultitaskView, problem: TaskProblem, rule: Weight
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
         [b.bound / b.reference for b in bounds.by_size(sampled, uniform)]
     )
-    weights = dict(zip(*traced(figures.weight_picture(view).draw(), name), strict=True))
+    weights = dict(zip(*traced(of.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
         mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
-    said = {one.label: one.text for one in card_of(view).numbers}
+    said = {one.label: one.text for one in of.numbers}
     assert said["User budget β"] == wording.number(problem.budget)
     used = chosen.budget_use[problem.required_graph().tasks_per_user > 0].mean() / problem.budget
     assert said["Budget used"] == wording.percent(float(used))
@@ -166,9 +159,9 @@ def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("kind", LossKind)
 def test_every_fit_and_loss(fit, kind):
-    view = view_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5)
-    assert_answer(view, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    reads = "depends on who contributed to which task" in card_of(view).detail
+    of = answer_of(found_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
+    assert_answer(of, small_problem(kind), WeightRule(0.25, fit, 0.5))
+    reads = "depends on who contributed to which task" in of.detail
     assert reads == (fit is BudgetFit.NOBODY_CLIPPED)
 
 
@@ -179,26 +172,28 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
     best = float(tried[np.argmin(totals)])
     near = tried[totals <= 1.05 * totals.min()]
     for mu in (*tried[::8], best):
-        view = view_of(exponent=float(mu))
-        one = card_of(view)
+        found = found_of(exponent=float(mu))
+        one = answer_of(found)
         expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
-        assert view.recommended[0] == expected
+        assert found.weighed.recommended[0] == expected
         assert one.numbers[0].copied == wording.digits(expected)
-        assert (f"are for your μ = {card.exponent(float(mu))}" in one.detail) == (expected != mu)
+        assert (f"are for your μ = {words.exponent(float(mu))}" in one.detail) == (expected != mu)
         assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
-        power = card.exponent(expected)
+        power = words.exponent(expected)
         assert one.headline == f"Weight each task by its number of users to the power −{power}."
     # Two stretches that are good enough: only the one around the best counts.
-    curve = replace(view.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]))
+    curve = replace(
+        found.weighed.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
+    )
     assert curve.good_enough == (2.0, 3.0)
     assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).good_enough == (0.0, 0.0)
 
 
 def test_the_curve_over_mu_is_computed_by_dpcore():
     problem, rule = small_problem(), WeightRule(0.0)
-    drawn = figures.exponent_picture(view_of(), None).draw()
+    drawn = plots.exponents(found_of())
     mu, totals = traced(drawn, "Total bound")
     expected = [rule.with_exponent(m).weights(problem).total_bound for m in mu]
     assert totals == pytest.approx(np.array(expected) / expected[0])
@@ -211,13 +206,13 @@ def test_an_own_sampling_is_compared():
     ratio = uniform_sampling(problem, 2).total_bound / WeightRule(0.0).weights(problem).total_bound
     side = "below" if ratio < 1.0 else "above"
     said = f"at your 2, {wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
-    assert said in words_of(card_of(view_of(max_tasks=2)))
+    assert said in words_of(answer_of(found_of(max_tasks=2)))
 
 
 def test_few_tasks_have_few_buckets():
-    only = card_of(view_of(num_tasks=1, tasks_per_user=1.0))
+    only = answer_of(found_of(num_tasks=1, tasks_per_user=1.0))
     assert only.headline == "Give the only task every user's whole budget."
-    three = words_of(card_of(view_of(num_tasks=3, tasks_per_user=1.5)))
+    three = words_of(answer_of(found_of(num_tasks=3, tasks_per_user=1.5)))
     assert "The smallest task" in three
     assert "tail fifth" not in three
 
@@ -225,7 +220,7 @@ def test_few_tasks_have_few_buckets():
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     before = chart(at, "many_tasks_buckets")
-    monkeypatch.setattr(answer, "compute", None)
+    monkeypatch.setattr(core, "weigh", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
@@ -249,7 +244,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
     fine(at.button(key="tasks_use_best").click().run())
-    assert at.slider(key="multitask.exponent").value == view_of().curve.best[0]
+    assert at.slider(key="multitask.exponent").value == found_of().weighed.curve.best[0]
     assert "tasks_use_best" not in [button.key for button in at.button]
 
 
@@ -266,12 +261,12 @@ def test_every_tab_is_drawn_for_every_source(at):
 
 
 def test_users_budget_use():
-    view, problem = view_of(), small_problem()
+    weighed, problem = found_of().weighed, small_problem()
     graph = problem.required_graph()
-    use, users = detail_figures.use_picture(view).draw(), detail_figures.user_picture(view).draw()
+    use, users = details.use(weighed), details.users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).weights(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
-        (shares,) = [np.asarray(one.y) for one in use.data if one.name == name]
+        (shares,) = [np.asarray(use.columns[one.y]) for one in use.items if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
         tasks, mean = traced(users, name)
@@ -291,12 +286,14 @@ def test_the_table_of_tasks(at):
 
 
 def test_a_long_table_keeps_both_ends():
-    view = view_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
-    columns, left_out = detail_figures.task_table(view, 4.0, 10)
-    ordered = np.sort(view.problem.task_sizes)
+    found = found_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
+    columns, left_out = details.task_table(found, 10)
+    ordered = np.sort(found.weighed.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
-    assert columns["weight"] == pytest.approx(2.0 * view.chosen.mean_weights[columns["task"]])
+    assert columns["weight"] == pytest.approx(
+        np.sqrt(exact_budget(TARGET)) * found.weighed.chosen.mean_weights[columns["task"]]
+    )
 
 
 def test_exact_optima_are_held_against_their_kind(at):
@@ -387,10 +384,13 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert "source=data" in link_of(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, exact_budget(TARGET))
-    assert_answer(view_of(private, source=TaskSource.DATA), of_data, WeightRule(0.5))
+    found = found_of(private, source=TaskSource.DATA)
+    assert_answer(answer_of(found, private), of_data, WeightRule(0.5))
+    with pytest.raises(InvalidInput, match="these data have none"):
+        find(WITHOUT, found.parameters)
     # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
     fine(at.slider(key="multitask.exponent").set_value(1.0).run())
-    assert view_of(private, source=TaskSource.DATA).recommended[0] != 1.0
+    assert replace(found.weighed, chosen=WeightRule(1.0).weights(found.weighed.problem)).recommended[0] != 1.0
     assert "tasks_use_best" not in [button.key for button in at.button]
     fine(at.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
@@ -412,7 +412,7 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(at):
 def test_downloads_hold_the_shown_weights(at):
     problem = small_problem()
     chosen = WeightRule(0.5).weights(problem)
-    scaled = answer.with_budget(view_of().chosen, problem.budget)
+    scaled = core.with_budget(found_of().weighed.chosen, problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
     lines = files.task_weights_csv(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
@@ -504,14 +504,14 @@ def test_a_stopped_experiment_shows_what_it_has(at):
     [(0.56, "falls by 44"), (1.0, "stays the same"), (1.25, "rises by 25"), (3.0, "rises to 3×")],
 )
 def test_words_for_a_change(ratio, said):
-    assert said in card.fall(ratio)
+    assert said in words.fall(ratio)
 
 
 def test_figures_have_at_most_500_points():
     rng = np.random.default_rng(1)
     sizes, values = rng.integers(1, 10**6, 5_000), rng.random(5_000)
-    x, y = figures.by_distinct_size(sizes, values)
-    assert x.size == y.size <= figures.MAX_POINTS
+    x, y = plots.by_distinct_size(sizes, values)
+    assert x.size == y.size <= plots.MAX_POINTS
     assert (x[0], x[-1]) == (sizes.min(), sizes.max())
 
 
@@ -519,17 +519,19 @@ def test_figures_have_at_most_500_points():
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
     tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
-    picture = figures.size_picture(tasks)
-    assert list(picture.columns["rank"]) == list(range(1, count + 1))
+    whole, few = plots.sizes(tasks, every=True), plots.sizes(tasks)
+    assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
-    assert list(picture.columns["users"]) == ordered
-    (drawn,) = picture.draw().data
+    assert list(whole.columns["users"]) == ordered
+    line, points = plotly_figures.figure(whole).data
+    # A report holds what is drawn: it stays small.
+    assert list(line.x) == list(points.x) == list(few.columns["rank"])
     if count <= 3_000:
-        assert list(drawn.x) == list(picture.columns["rank"])
+        assert list(line.x) == list(whole.columns["rank"])
     else:
-        assert 300 < len(drawn.x) <= 3_000
-        assert (drawn.x[0], drawn.x[-1]) == (1, count)
-    assert list(drawn.y) == [ordered[int(rank) - 1] for rank in drawn.x]
+        assert 300 < len(line.x) <= 3_000
+        assert (line.x[0], line.x[-1]) == (1, count)
+    assert list(line.y) == [ordered[int(rank) - 1] for rank in line.x]
 
 
 def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():

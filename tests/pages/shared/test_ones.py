@@ -9,9 +9,9 @@ import pytest
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.multitask.answer import words
 from dpcore.multitask.bounds import Bucket
 from dpcore.total.parameters import Summed
-from pages.multitask import card
 from pages.regression import answer
 from pages.regression import card as regression_card
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
@@ -124,5 +124,5 @@ def test_the_only_user_is_not_all_1_user():
 
 def test_tasks_of_one_user():
     one = Bucket(1, 1, 1, 1.0, 1.0, 0.1, 1.0, 1.0)
-    assert card._bucket(one) == "1 task of 1 user"
-    assert card._bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"
+    assert words._bucket(one) == "1 task of 1 user"
+    assert words._bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"

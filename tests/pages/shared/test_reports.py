@@ -32,6 +32,7 @@ WHOLE = (
     "per group", "per group, mean", "per group, users of private groups",
     "quantile", "quantiles, cap from counts", "quantile, no bound",
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
+    "many tasks", "many tasks of the data", "many tasks, nobody clipped",
 )  # fmt: skip
 """Whose answer is one object."""
 

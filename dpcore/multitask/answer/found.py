@@ -1,4 +1,4 @@
-"""The answer of the page Many tasks, computed once for a graph and a question."""
+"""What is found for many tasks: weights, what they are compared with, and the budget that they share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from dpcore.answer.against import Ways, remembered
 from dpcore.common import wording
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
 from dpcore.multitask.bounds import Bucket
-from dpcore.multitask.budget import exact_budget
-from dpcore.multitask.fit import WeightRule
+from dpcore.multitask.budget import BudgetComparison, compare, exact_budget
+from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
@@ -46,7 +47,7 @@ class Tasks:
     disclosure: Provenance
 
 
-def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
+def load_tasks(parameters: MultitaskParameters, data: Dataset | None) -> Tasks | None:
     """The graph that the parameters name; None where it is the data's and they have no pairs.
 
     Raises:
@@ -57,7 +58,7 @@ def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
         pairs, _ = without_empty_tasks(draw_pairs(generator, parameters.graph_seed))
         graph = TaskGraph.from_pairs(pairs, generator.num_users)
         return Tasks(graph, repr((generator, parameters.graph_seed)), Disclosure.PUBLIC)
-    if data.pairs is None:
+    if data is None or data.pairs is None:
         return None
     pairs, _ = without_empty_tasks(data.pairs)
     # Users whose rows name no task count in n.
@@ -80,6 +81,12 @@ class WeightQuestion:
     loss: Loss
     rule: WeightRule
     max_tasks: int | None = None
+
+    @classmethod
+    def of(cls, parameters: MultitaskParameters) -> WeightQuestion:
+        """What the parameters ask of weights."""
+        rule = WeightRule(parameters.exponent, parameters.fit, parameters.log_constant)
+        return cls(parameters.loss.loss, rule, parameters.max_tasks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +156,8 @@ def total_ratio(allocation: Allocation, reference: Allocation) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class MultitaskView:
-    """Everything above the tabs, for a budget of 1.
+class Weighed:
+    """The weights and what they are compared with, for a budget of 1.
 
     Attributes:
         tasks: Users and tasks.
@@ -213,14 +220,64 @@ class MultitaskView:
         return self.problem.loss is Loss.STRONGLY_CONVEX
 
 
-def compute(
-    tasks: Tasks, question: WeightQuestion, over_exponents: Curve, sampling: Allocation
-) -> MultitaskView:
+@dataclass(frozen=True, eq=False)
+class Optima:
+    """Both optima, for a budget of 1.
+
+    Attributes:
+        same_for_all: Problem (9): one weight per task, nobody clipped.
+        free: One weight per user and task.
+    """
+
+    same_for_all: Allocation
+    free: Allocation
+
+    def of_kind(self, fit: BudgetFit) -> Allocation:
+        """The optimum that weights fitted in this way compare with."""
+        return self.same_for_all if fit.same_for_all_users else self.free
+
+
+@dataclass(frozen=True, eq=False)
+class MultitaskFound:
+    """All that depends on data and question.
+
+    Attributes:
+        parameters: The question.
+        weighed: The weights, which do not depend on epsilon and delta.
+        budgets: What epsilon and delta give.
+        optima: The exact optima of these tasks; None where nobody asked for them.
+    """
+
+    parameters: MultitaskParameters
+    weighed: Weighed
+    budgets: BudgetComparison
+    optima: Optima | None = None
+
+    @property
+    def tasks(self) -> Tasks:
+        """Users and tasks."""
+        return self.weighed.tasks
+
+
+def find(data: Dataset | None, parameters: MultitaskParameters) -> MultitaskFound:
+    """Weigh and compare, without the exact optima.
+
+    Raises:
+        InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
+    """
+    tasks, question = load_tasks(parameters, data), WeightQuestion.of(parameters)
+    if tasks is None:
+        raise refusal("this needs a group or task in each row, and these data have none")
+    over, sampling = curve(tasks, question.loss, question.rule), best_sampling(tasks, question.loss)
+    return MultitaskFound(parameters, weigh(tasks, question, over, sampling), compare(parameters.target))
+
+
+def weigh(tasks: Tasks, question: WeightQuestion, over_exponents: Curve, sampling: Allocation) -> Weighed:
     """Weigh and compare; curve and sampling are those of the tasks, the loss and the fit."""
     problem, uniform = over_exponents.uniform.problem, over_exponents.uniform
     chosen = question.rule.weights(problem)
     own = None if question.max_tasks is None else uniform_sampling(problem, question.max_tasks)
-    return MultitaskView(
+    return Weighed(
         tasks=tasks,
         question=question,
         chosen=chosen,
@@ -250,8 +307,8 @@ def against_epsilon(data: Dataset, parameters: MultitaskParameters) -> Ways | st
     tasks = load_tasks(parameters, data)
     if tasks is None:
         return "This needs a group or task in each row, and these data have none."
-    loss, rule = parameters.loss.loss, WeightRule(0.0, parameters.fit, parameters.log_constant)
-    over = curve(tasks, loss, rule)
+    question = WeightQuestion.of(parameters)
+    loss, rule, over = question.loss, question.rule, curve(tasks, question.loss, question.rule)
     mu = over.best[0]
     compared = {
         "Uniform weights": over.uniform,

@@ -1,13 +1,12 @@
-"""What the page Many tasks has to say in a methods section."""
+"""What many tasks have to say in a methods section."""
 
 from __future__ import annotations
 
 from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
+from dpcore.multitask.answer.found import MultitaskFound
 from dpcore.multitask.fit import BudgetFit
-from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask.answer import MultitaskView
 
 FITTED = {
     BudgetFit.CLIPPED: "the weights of a user above the budget were scaled down to it",
@@ -17,9 +16,9 @@ FITTED = {
 }
 
 
-def methods(view: MultitaskView, parameters: MultitaskParameters) -> Methods:
+def methods(found: MultitaskFound) -> Methods:
     """The exponent recommended, and what the total error bound is beside that of equal weights."""
-    best, ratio = view.recommended
+    parameters, (best, ratio) = found.parameters, found.weighed.recommended
     fitted = (
         f"and {FITTED[parameters.fit]}, so that squared weights of a user sum to at most a common bound. All "
         "releases together are one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
@@ -37,7 +36,7 @@ def methods(view: MultitaskView, parameters: MultitaskParameters) -> Methods:
         "times that of equal weights.",
         withheld=f"A task with n users was given a weight proportional to n to the power −μ "
         f"[@krichene2023], {fitted}",
-        disclosure=view.tasks.disclosure,
+        disclosure=found.tasks.disclosure,
         rule="The exponent brings that upper bound to within 5 % of the least over all exponents from 0 to 1; "
         "the numbers of users per task are treated as public.",
         what="The exponent",

@@ -1,4 +1,4 @@
-"""What the page Many tasks computes on demand: exact optima, every way beside them, and private counts."""
+"""What is computed on demand: exact optima, every way beside them, and private counts."""
 
 from __future__ import annotations
 
@@ -9,35 +9,18 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.multitask import exact, free
+from dpcore.multitask.answer.found import Optima, Tasks, WeightQuestion, tasks_per_user, total_ratio
 from dpcore.multitask.counts import PrivateCounts, cost_factor, release_counts
 from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.weight_skew import WeightSkew, skew_of
-from pages.multitask.answer import Tasks, WeightQuestion, tasks_per_user, total_ratio
 
 TOLERANCE = 1e-4
 """Relative gap asked of the exact optima."""
 COVERED_SHARE = 0.1
 """Share of the counts' budget for the release that covers what counting at most k tasks misses."""
-
-
-@dataclass(frozen=True, eq=False)
-class Optima:
-    """Both optima, for a budget of 1.
-
-    Attributes:
-        same_for_all: Problem (9): one weight per task, nobody clipped.
-        free: One weight per user and task.
-    """
-
-    same_for_all: Allocation
-    free: Allocation
-
-    def of_kind(self, fit: BudgetFit) -> Allocation:
-        """The optimum that weights fitted in this way compare with."""
-        return self.same_for_all if fit.same_for_all_users else self.free
 
 
 def find_optima(tasks: Tasks, loss: Loss, progress: Progress, should_stop: ShouldStop) -> Optima:
@@ -103,7 +86,7 @@ def methods(
 
 
 @dataclass(frozen=True, eq=False)
-class CountsView:
+class CountsFound:
     """What releasing the task sizes privately costs: one simulated draw.
 
     Attributes:
@@ -112,6 +95,7 @@ class CountsView:
         without_slack: Weights from n_hat alone, floored at 1.
         cost_factor: (1 / m) sum (n_hat + s) / n_i.
         low: Number of tasks whose n_hat + s is below their size.
+        share: Of the budget that the counts take.
     """
 
     counts: PrivateCounts
@@ -119,11 +103,18 @@ class CountsView:
     without_slack: Allocation
     cost_factor: float
     low: int
+    share: float
+
+    def total(self, allocation: Allocation, exact: Allocation) -> float:
+        """Error bound of all tasks with the budget that is left, against that of exact sizes with all of it."""
+        # 1/beta, for convex losses its root.
+        power = 1.0 if exact.problem.loss is Loss.STRONGLY_CONVEX else 0.5
+        return float(total_ratio(allocation, exact) / (1.0 - self.share) ** power)
 
 
 def private_counts(
     tasks: Tasks, question: WeightQuestion, budget: float, parameters: MultitaskParameters
-) -> CountsView:
+) -> CountsFound:
     """Simulate the counts for this beta, and weigh by them."""
     share, sizes = parameters.count_share, tasks.graph.task_sizes
     counts = release_counts(
@@ -134,10 +125,11 @@ def private_counts(
         COVERED_SHARE if parameters.count_covers else 0.0,
     )
     rest = TaskProblem.from_graph(tasks.graph, budget * (1.0 - share), question.loss)
-    return CountsView(
+    return CountsFound(
         counts=counts,
         with_slack=question.rule.weights(rest, counts.usable),
         without_slack=question.rule.weights(rest, np.maximum(counts.estimates, 1.0)),
         cost_factor=cost_factor(sizes, counts.usable),
         low=int((counts.usable < sizes).sum()),
+        share=share,
     )
