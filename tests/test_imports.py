@@ -36,7 +36,7 @@ SCAFFOLD = "dpcore.report.scaffold"
 """What every program that a person takes away begins with. Programs draw, so it imports plotly, and each program
 imports it; both are read as text and imported by nothing else."""
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
-RENDERERS = ("dpcore.report.charts", "dpcore.report.plotly_figures")
+RENDERERS = ("dpcore.report.charts", "dpcore.report.regions", "dpcore.report.plotly_figures")
 """What makes pictures of plots: the one place of the core that knows Plotly, which nothing else of it imports."""
 # Slow to import (over half a second each): inside functions only.
 HEAVY = ("scipy.stats", "cvxpy", "dp_accounting", "opendp")

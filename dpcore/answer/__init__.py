@@ -1,4 +1,20 @@
 """The answer to a question as data: what is said, its numbers, its plots. Page, report, script and notebook read it."""
 
 from dpcore.answer.answer import Answer, Number, Proof
-from dpcore.answer.plot import Axis, Band, Bars, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.plot import (
+    Axis,
+    Band,
+    Bars,
+    Border,
+    Cells,
+    Curve,
+    Hatched,
+    Item,
+    Level,
+    Look,
+    Mark,
+    Plot,
+    Points,
+    Regions,
+    Scale,
+)

@@ -224,6 +224,65 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Regions:
+    """A colour at every place of a grid, by kind; the name of a kind stands where most of it is, or in the legend.
+
+    Attributes:
+        x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
+        y: Column along the vertical one.
+        of: Column of the kinds' numbers, 0, 1 ...; NaN where there is none.
+        kinds: (name, whose colour) of each; what follows a colon in a name stands below it.
+        also: (words, column) of a number that stands where the pointer is.
+    """
+
+    x: str
+    y: str
+    of: str
+    kinds: tuple[tuple[str, Look], ...]
+    also: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Hatched:
+    """The places of a grid at which a column is not 0, hatched.
+
+    Attributes:
+        name: What they are; it stands in the legend.
+        x: As in `Regions`.
+        y: Likewise.
+        of: Column.
+        pattern: Of what lines or dots.
+    """
+
+    name: str
+    x: str
+    y: str
+    of: str
+    pattern: str = "/"
+
+
+@dataclass(frozen=True)
+class Border:
+    """A line where a column passes through 0.
+
+    Attributes:
+        name: What it is; it stands in the legend.
+        x: As in `Regions`.
+        y: Likewise.
+        of: Column; a grid on one side of 0 has no line.
+        look: Whose colour it has.
+        dash: Its dash pattern.
+    """
+
+    name: str
+    x: str
+    y: str
+    of: str
+    look: Look
+    dash: str = "solid"
+
+
+@dataclass(frozen=True)
 class Mark:
     """One marked point.
 
@@ -282,7 +341,7 @@ class Level:
     legend: str = ""
 
 
-Item = Curve | Points | Bars | Cells | Mark | Band | Level
+Item = Curve | Points | Bars | Cells | Regions | Hatched | Border | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +11,24 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from dpcore.answer.plot import Axis, Band, Bars, Cells, Curve, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.plot import (
+    Axis,
+    Band,
+    Bars,
+    Border,
+    Cells,
+    Curve,
+    Hatched,
+    Level,
+    Look,
+    Mark,
+    Plot,
+    Points,
+    Regions,
+    Scale,
+)
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts
+from dpcore.report import charts, regions
 
 HEIGHT = 380
 """Of a figure that is not the main one, in pixels."""
@@ -33,6 +49,8 @@ def figure(plot: Plot) -> go.Figure:
     height = plot.height or (charts.MAIN_HEIGHT if plot.main else HEIGHT)
     fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
+    # Several items read the same grid, and to find it takes longer than to draw them.
+    grid = functools.cache(lambda x, y: regions.Grid.of(plot.column(x), plot.column(y)))
     for item in plot.items:
         if shared and not getattr(item, "legend", ""):
             _share(fig, shared)
@@ -55,8 +73,15 @@ def figure(plot: Plot) -> go.Figure:
                 fig.add_trace(_bars(plot, item))
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.overlaid else "group"}
             case Cells():
-                for trace in _cells(plot, item):
+                for trace in _cells(plot, item, grid(item.x, item.y)):
                     fig.add_trace(trace)
+            case Regions():
+                _regions(fig, plot, item, grid(item.x, item.y))
+            case Hatched():
+                regions.hatch(fig, grid(item.x, item.y), plot.column(item.of), item.name, item.pattern)
+            case Border():
+                line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 2.5}
+                regions.border(fig, grid(item.x, item.y), plot.column(item.of), item.name, line)
             case Mark():
                 words = hover(plot, item.name) + (f"<br>{item.also}" if item.also else "")
                 point = charts.marker_data(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
@@ -201,12 +226,18 @@ def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _cells(plot: Plot, of: Cells) -> list[go.Heatmap | go.Contour]:
+def _regions(fig: go.Figure, plot: Plot, of: Regions, grid: regions.Grid) -> None:
+    said, column = of.also
+    words = f"{hover(plot, '').removeprefix('<br>')}<br>{said}: %{{customdata:.3~g}}"
+    kinds = [(name, LINES[look]["color"]) for name, look in of.kinds]
+    covered = [plot.column(item.of) for item in plot.items if isinstance(item, Hatched)]
+    values = plot.column(of.of), plot.column(column)
+    regions.regions(fig, grid, values, kinds, words, covered)
+
+
+def _cells(plot: Plot, of: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
     """The cells, and the line around those near the least; multiples are drawn on a log scale, the lightest 1."""
-    x, column = np.unique(np.asarray(plot.column(of.x), dtype=np.float64), return_inverse=True)
-    y, row = np.unique(np.asarray(plot.column(of.y), dtype=np.float64), return_inverse=True)
-    values = np.full((y.size, x.size), np.nan)
-    values[row, column] = plot.column(of.of)
+    x, y, values = grid.x, grid.y, grid.of_column(plot.column(of.of))
     times, most = values / max(of.least, np.finfo(np.float64).tiny), of.ticks[-1]
     scale = {
         "title": {"text": of.scale, "side": "right"},

@@ -97,7 +97,7 @@ def skew(weighed: Weighed, free: WeightSkew) -> Plot:
             weighed.tasks.graph.task_sizes, one.total_variation
         )
         items.append(Points(name, "users_of_task", name, look, symbol=symbol, size=6, opacity=0.8))
-    most = max(float(columns[item.name].max()) for item in items)
+    most = max(float(columns[name].max()) for name in columns if name != "users_of_task")
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",

@@ -7,9 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.answer import Axis, Bars, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer import (
+    Axis,
+    Bars,
+    Border,
+    Cells,
+    Curve,
+    Hatched,
+    Item,
+    Level,
+    Look,
+    Mark,
+    Plot,
+    Points,
+    Regions,
+    Scale,
+)
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts, plotly_figures
+from dpcore.report import charts, plotly_figures, regions
 
 COLUMNS = {
     "x": [1.0, 2.0, 4.0],
@@ -133,6 +148,38 @@ def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_colu
     assert colours.hovertemplate == "a: %{x:.3g}<br>b: %{y:.3g}<br>error: %{customdata:,.3~g}<extra></extra>"
     np.testing.assert_array_equal(edge.z, [[1.5, 1.0], [8.0, 2.0]])
     assert (edge.name, edge.contours.value, edge.showlegend) == ("near", 1.2, True)
+
+
+def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -> None:
+    x, y = (one.ravel() for one in np.meshgrid(np.geomspace(1.0, 100.0, 40), np.geomspace(1.0, 9.0, 30)))
+    kinds = (x > 3.0).astype(float)
+    kinds[(x > 90.0) & (y > 8.0)] = 2.0  # too small for its name
+    columns = {"x": x, "y": y, "kind": kinds, "gain": x - 3.0, "up": x, "odd": (x * y > 200.0) | (x < 1.5)}
+    looks = (("Left", Look.CAP), ("Right: far", Look.SMOOTH), ("Corner", Look.BIAS))
+    items: tuple[Item, ...] = (
+        Regions("x", "y", "kind", looks, ("gain", "gain")),
+        Hatched("Odd", "x", "y", "odd"),
+        Border("Zero", "x", "y", "gain", Look.CAP),
+        Border("Never", "x", "y", "up", Look.CAP),
+    )
+    whole = replace(plot(*items), columns=columns)
+    figure = plotly_figures.figure(whole)
+    colours, corner, odd, zero = figure.data
+    assert [corner.name, odd.name, zero.name] == ["Corner", "Odd", "Zero"]
+    np.testing.assert_array_equal(np.ravel(colours.z), kinds.astype(np.float32))
+    assert "gain: %{customdata:.3~g}" in colours.hovertemplate
+    words = {note.text: (note.x, note.y) for note in figure.layout.annotations}
+    assert set(words) == {"<b>Left</b>", "<b>Right:<br>far</b>"}
+    grid = regions.Grid.of(x, y)
+    for text, kind in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
+        at = np.argmin(np.abs(np.log10(x) - words[text][0]) + np.abs(np.log10(y) - words[text][1]))
+        assert kinds[at] == kind
+        assert not columns["odd"][at]
+    covered = regions.rectangles(grid.of_column(columns["odd"]) != 0.0, grid)
+    inside = [
+        any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u, v in zip(x, y, strict=True)
+    ]
+    assert inside == columns["odd"].tolist()
 
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
