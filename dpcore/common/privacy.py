@@ -294,3 +294,11 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     # epsilon = 1e-6, delta = 1e-15; this pushes by 2e-7 there.
     first_term = 0.5 * math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0))
     return sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_term / delta) + 2e-12
+
+
+def file_name(stem: str, disclosure: Provenance) -> str:
+    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
+    name = stem.replace("_", "-")
+    if isinstance(disclosure, ReleaseFacts):
+        return f"{name}-DP-release-epsilon-{rounded_up(disclosure.epsilon)}"
+    return f"{name}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else name

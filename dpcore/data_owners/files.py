@@ -7,7 +7,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data_owners import crossings
 from dpcore.data_owners.bounds import Collaboration, Private, alone, together, trivial, without_privacy
-from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import regime_of
 from dpcore.data_owners.unequal import CapChoice
 from dpcore.dataset import Dataset
@@ -16,7 +16,7 @@ SCHEMA = "sweetspot/data-owners/1"
 
 
 def owners_choice_json(
-    dataset: Dataset,
+    dataset: Dataset | None,
     parameters: OwnersParameters,
     of: Collaboration,
     cap: CapChoice | None,
@@ -25,7 +25,7 @@ def owners_choice_json(
     """The question, the bounds and the crossings.
 
     Args:
-        dataset: The data in use; named only where the owners are theirs.
+        dataset: Whose users are the owners; None where owners were entered.
         parameters: What was entered.
         of: The owners, as entered or as in the data.
         cap: The best cap per owner, where one was asked for.
@@ -53,7 +53,7 @@ def owners_choice_json(
             "caps_within_5_percent": list(cap.within),
             "proved_relative_gap": finite(cap.certificate.relative_gap),
         }
-    if parameters.source is OwnersSource.DATA:
+    if dataset is not None:
         data = {"num_owners": float(of.owners), "mean_records_kept": float(of.records)}
         return choice_document(
             dataset, "training across data owners", question, data, answer, ASSUMPTIONS, SCHEMA

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dpcore.common.privacy import Provenance
+from dpcore.data_owners.answer import OwnersFound, find
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
-from pages.data_owners import answer
 from pages.data_owners.question import disclosure_of
 from pages.shared.cache import cached
 
 
 @cached(max_entries=16)
-def _owners_answer(
-    digest: str, parameters: OwnersParameters, disclosure: Provenance, _data: Dataset
-) -> answer.OwnersView:
-    return answer.compute(_data, parameters, disclosure)
+def _found(digest: str, parameters: OwnersParameters, disclosure: Provenance, _data: Dataset) -> OwnersFound:
+    return find(_data if digest else disclosure, parameters)
 
 
-def owners_answer(parameters: OwnersParameters, data: Dataset, own: Dataset | None) -> answer.OwnersView:
-    """The answer of Data owners; of owners who are entered the data matter for the label alone."""
+def owners_found(parameters: OwnersParameters, data: Dataset, own: Dataset | None) -> OwnersFound:
+    """What is found for data owners; of owners who are entered the data matter for the label alone."""
     digest = data.digest if parameters.source is OwnersSource.DATA else ""
-    disclosure = disclosure_of(parameters, data, own)
-    return _owners_answer(digest, parameters.about_bounds, disclosure, data)
+    return _found(digest, parameters.about_bounds, disclosure_of(parameters, data, own), data)

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from pages.data_owners import audit, cached, card, figures, inputs, tabs, training, upload
+from dpcore.data_owners.answer import answered
+from pages.data_owners import audit, cached, inputs, tabs, training, upload
 from pages.data_owners.question import QUESTION
-from pages.shared import answer_tabs, fields, keys, layout, session
-from pages.shared import figures as shared_figures
+from pages.shared import answer_tabs, fields, keys, layout, plots, session
 
 data = session.dataset()
 
@@ -18,22 +18,22 @@ def body(places: layout.Places) -> None:
         return
     try:
         own = upload.in_use()
-        view = cached.owners_answer(parameters, data, None if own is None else own.dataset)
+        found = cached.owners_found(parameters, data, None if own is None else own.dataset)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+    answer = answered(data, parameters, found)
     with places.figure:
-        shared_figures.show_picture(figures.map_picture(view))
+        plots.draw(answer.plots["owners-map"]())
     of = {
         "Accuracy": lambda: training.show(parameters),
         "Why not the paper's algorithm?": audit.show,
-        "Bounds": lambda: tabs.show_bounds(view),
-        "Unequal owners": lambda: tabs.show_unequal(view, data),
+        "Bounds": lambda: tabs.show_bounds(answer),
+        "Unequal owners": lambda: tabs.show_unequal(answer),
     }
-    answer = card.card(view, data)
-    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(view, data), key="owners_card")
+    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), key="owners_card")
 
 
 layout.show(QUESTION, body)

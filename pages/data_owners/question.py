@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.data_owners.answer.words import AXES
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
 from dpcore.dataset import Dataset
 from pages.shared import table_upload
 from pages.shared.question import Field, From, Question, public
 
-AXES = {
-    Axis.OWNERS: "Owners, n",
-    Axis.RECORDS: "Records per owner, m",
-    Axis.EPSILON: "Privacy budget, ε",
-    Axis.SHARED: "Shared parameters, ℓ",
-    Axis.PERSONAL: "Personal parameters, k",
-    Axis.PERSONAL_DIAMETER: "Personal diameter, D_X",
-    Axis.SHARED_DIAMETER: "Shared diameter, D_U",
-    Axis.RECORDS_PER_UNIT: "Records per unit, m/r",
-}
 CONSTANT = "What O(·) hides; the paper leaves it open. 1 by default."
 
 QUESTION = Question(

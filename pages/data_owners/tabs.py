@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.dataset import Dataset
-from pages.data_owners import answer, figures, methods, report, trained
-from pages.data_owners.answer import OwnersView
-from pages.shared import cards, missing, tables, take_away
-from pages.shared import figures as shared_figures
+from dpcore.answer import Answer
+from dpcore.data_owners.answer import words
+from dpcore.data_owners.answer.found import bound_rows
+from dpcore.data_owners.answer.trained import TITLE, Trained
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import TRAINING
+from dpcore.report.literals import Code
+from dpcore.report.script import Source
+from pages.data_owners import training
+from pages.data_owners.question import QUESTION
+from pages.shared import cards, missing, plots, report_content, tables, take_away
+from pages.shared.report_content import ReportContent
 
 
-def show_bounds(view: OwnersView) -> None:
+def show_bounds(answer: Answer) -> None:
     """Every setting's bound, at both levels, beside what is printed."""
-    shared_figures.show_picture(figures.bound_picture(view))
+    plots.draw(answer.plots["owners-bounds"]())
     tables.show(
-        answer.bound_rows(view),
+        bound_rows(answer.found),
         "Each setting's bound for one record and for the unit that is protected, beside the printed one",
         formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
@@ -23,16 +32,16 @@ def show_bounds(view: OwnersView) -> None:
         "*As printed* stands only where the print is corrected. Constants are those entered; a map of orders, no "
         "forecast."
     )
-    cards.label(view.disclosure)
+    cards.label(answer.disclosure)
 
 
-def show_unequal(view: OwnersView, data: Dataset) -> None:
+def show_unequal(answer: Answer) -> None:
     """What cap per owner, for the owners of the data."""
     st.markdown(
         "Owners have unequal numbers of records. Where **a whole owner** is protected, one with many records sets the "
         "noise for all: keep at most τ records of each."
     )
-    if not view.of_data:
+    if not answer.found.of_data:
         st.info(
             "Set *Owners* under *More settings* to *Of the data in use*: then each user of those data is an owner. For "
             "a file, choose the column that names the owner as its user column.",
@@ -40,27 +49,58 @@ def show_unequal(view: OwnersView, data: Dataset) -> None:
         )
         missing.bring("Bring owners")
         return
-    shared_figures.show_picture(figures.cap_picture(view, answer.cap_curve(data, view), data))
-    if view.cap is None:
+    plots.draw(answer.plots["owners-cap"]())
+    if answer.found.cap is None:
         st.caption(
             "The question protects less than a whole owner, so that no cap is needed: it takes all records. Choose *A "
             "whole owner* under *More settings* for the best cap."
         )
-    cards.label(data.provenance)
+    cards.label(answer.disclosure)
 
 
-def show_files(view: OwnersView, data: Dataset) -> None:
+def content(answer: Answer, source: Source, trained: Trained | None = None) -> ReportContent:
+    """What the page contributes to its report, with what training has found, if any."""
+
+    def entered(code: Code, source: Source, public_only: bool) -> str:
+        kind = code.of(answer.disclosure)
+        return f"data = {kind}  # The settings hold the owners; this is what kind of numbers they are."
+
+    found, parameters, summary = answer.found, answer.parameters, None
+    own = {*TRAINING, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
+    asked = [name for name in QUESTION.fields if name not in own]
+    if found.of_data:
+        asked.append("own_cap")
+    else:
+        asked, summary = ["owners", "records", *asked], words.summary(found)
+        source = replace(source, disclosure=answer.disclosure, cell=entered)
+    if parameters.unit is Unit.USER:
+        asked.append("records_per_user")
+    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)
+    if trained is None:
+        return of
+    of = replace(
+        of,
+        cards=[*of.cards, (TITLE, trained.card)],
+        pictures=[*of.pictures, plots.picture(trained.plot)],
+    )
+    if not trained.is_private:
+        return of
+    # The bounds may be public: the file as a whole is not.
+    return replace(of, source=replace(source, disclosure=trained.disclosure))
+
+
+def show_files(answer: Answer) -> None:
     """The whole answer, and the choice as a file."""
-    source, found = take_away.source(), trained.finished()
-    disclosure = view.disclosure if found is None or not found.is_private else found.disclosure
+    source, found = take_away.source(), training.finished()
+    disclosure = answer.disclosure if found is None or not found.is_private else found.disclosure
     holds = "**Choice** holds the question, every bound and every crossing. Label: "
     take_away.draw(
         "owners",
         disclosure,
-        lambda: report.owners_report(view, data, source, found),
-        methods.methods(view),
-        f"{holds}*{view.disclosure.label}*.",
-        of_parts=view.disclosure,
+        lambda: content(answer, source, found),
+        answer.methods,
+        f"{holds}*{answer.disclosure.label}*.",
+        of_parts=answer.disclosure,
     )
     if found is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_up
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import file_name as file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.report import charts, csv_files
 from pages.shared import drawn, figure, keys, pins
@@ -107,11 +108,3 @@ def axis_notes(fig: go.Figure) -> list[str]:
     axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
-
-
-def file_name(stem: str, disclosure: Provenance) -> str:
-    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
-    name = stem.replace("_", "-")
-    if isinstance(disclosure, ReleaseFacts):
-        return f"{name}-DP-release-epsilon-{rounded_up(disclosure.epsilon)}"
-    return f"{name}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else name

@@ -194,6 +194,14 @@ CASES = {
         {**ONLINE, "source": "data", "unit": "owner"},
         "owners_card",
     ),
+    "data owners, users protected": Case(
+        "Data owners",
+        "owners",
+        ("data_owners.tabs", "Downloads"),
+        {**ONLINE, "source": "data", "unit": "user", "records_per_user": "3", "x_axis": "shared", "personal": "5",
+         "personal_diameter": "0.5", "own_cap": "9"},
+        "owners_card",
+    ),
     "private choice": Case(
         "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
     ),

@@ -1,4 +1,4 @@
-"""Data owners: answer, words, figures and code as pure functions; one opened session for the wiring."""
+"""Data owners: answer, words, plots and code as pure functions; one opened session for the wiring."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import contextlib
 import io
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpcore.answer import Answer, Bars, Mark
 from dpcore.code import Choice, Code, Library, write
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners.answer import OwnersFound, answered, audited, find, plots, trained, words
+from dpcore.data_owners.answer.found import bound_rows
+from dpcore.data_owners.answer.trained import Trained
 from dpcore.data_owners.audit import halved
 from dpcore.data_owners.bounds import Private, Unit, alone, together
 from dpcore.data_owners.labelled import of_table
@@ -25,9 +30,9 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
+from dpcore.report import plotly_figures, regions
 from dpcore.report.script import Source
-from pages.data_owners import answer, audit, card, code, figures, question, report, training, upload
-from pages.data_owners.trained import Trained
+from pages.data_owners import audit, question, tabs, upload
 from pages.shared import keys, report_content, take_away
 from tests.pages.driving import (
     address_of,
@@ -46,13 +51,24 @@ SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1,
 PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 
 
-def view(data: Dataset = LINES, **asked: Any) -> answer.OwnersView:
+def found_of(data: Dataset = LINES, **asked: Any) -> OwnersFound:
     parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
-    return answer.compute(data, parameters, question.disclosure_of(parameters, data))
+    of_data = parameters.source is OwnersSource.DATA
+    return find(data if of_data else question.disclosure_of(parameters, data), parameters)
+
+
+def made(choice: Callable[[], str] | None) -> str:
+    assert choice is not None
+    return choice()
+
+
+def answer_of(data: Dataset = LINES, **asked: Any) -> Answer:
+    found = found_of(data, **asked)
+    return answered(data, found.parameters, found)
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
-    told = card.card(view(), LINES)
+    told = answer_of()
     assert (
         "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays at ε = 1, "
         "δ = 0.00001, 7,850 shared and no personal parameters." in told.detail
@@ -61,58 +77,61 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
-        found = view(owners=owners)
+        found = found_of(owners=owners)
         assert found.regime is regime
         assert (found.joint < found.alone) == (owners == 37)
-    assert card.headline(view(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+    assert words.headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
 
 
 def test_every_regime_has_its_headline() -> None:
-    both = view(**PERSONAL, owners=1000)
-    assert (both.regime, card.headline(both)) == (Regime.FULL_TOO, "Join: sharing pays for 1,000 owners.")
-    between = view(**PERSONAL, owners=1000, epsilon=0.3)
+    both = found_of(**PERSONAL, owners=1000)
+    assert (both.regime, words.headline(both)) == (Regime.FULL_TOO, "Join: sharing pays for 1,000 owners.")
+    between = found_of(**PERSONAL, owners=1000, epsilon=0.3)
     assert between.epsilon_joint < 0.3 < between.epsilon_full
     assert between.regime is Regime.JOINT_ONLY
-    assert "with full privacy you would lose" in card.headline(between)
-    assert "100 personal parameters each" in card.needed_sentence(between)
-    never = view(shared_diameter=0.0, personal_diameter=1.0, personal=5)
-    assert card.headline(never) == "Work alone: sharing never pays, however many join."
-    assert card.card(never, LINES).numbers[0].text == "none suffice"
-    assert card.card(never, LINES).good_enough == ""
+    assert "with full privacy you would lose" in words.headline(between)
+    assert "100 personal parameters each" in words.needed_sentence(between)
+    never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
+    assert words.headline(never) == "Work alone: sharing never pays, however many join."
+    assert answered(LINES, never.parameters, never).numbers[0].text == "none suffice"
+    assert answered(LINES, never.parameters, never).good_enough == ""
 
 
 def test_what_the_theorem_does_not_cover_is_said() -> None:
-    assert "up to ε = 10" in card.card(view(epsilon=11.0), LINES).detail
-    assert "below 1/n" in card.card(view(delta=1e-3, owners=1000), LINES).detail
-    assert "says nothing here" in card.card(view(epsilon=0.01, owners=2), LINES).detail
-    assert "**" not in card.card(view(), LINES).detail
+    assert "up to ε = 10" in answer_of(epsilon=11.0).detail
+    assert "below 1/n" in answer_of(delta=1e-3, owners=1000).detail
+    assert "says nothing here" in answer_of(epsilon=0.01, owners=2).detail
+    assert "**" not in answer_of().detail
 
 
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
-    found = view()
-    assert card.card(found, LINES).good_enough == "it pays from 37 owners, ε = 0.537, or 29 records each."
+    found = found_of()
+    assert (
+        answered(LINES, found.parameters, found).good_enough
+        == "it pays from 37 owners, ε = 0.537, or 29 records each."
+    )
     for records, pays in ((29, True), (28, False)):
         at = found.of.having(records=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
-    whole = view(unit=Unit.OWNER, owners=10_000, shared=10)
+    whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(crossings.records_limit(whole.of, Private.JOINT)))
-    assert f"or up to {most:,} records each" in card.card(whole, LINES).good_enough
+    assert f"or up to {most:,} records each" in answered(LINES, whole.parameters, whole).good_enough
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.of.having(records=float(records), records_per_unit=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
     # Without a shared part joining never stops to pay.
-    free = view(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
-    assert card.card(free, LINES).good_enough.endswith("or any number of records each.")
+    free = found_of(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
+    assert answered(LINES, free.parameters, free).good_enough.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
-    found = view(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
+    found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
     assert found.cap is not None
     every = unequal.joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.of)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
-    told = card.card(found, SECRET)
+    told = answered(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
-    assert card.LEAKS in told.detail
+    assert words.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
     assert any(name == "Your cap, 100 records" for name in told.facts)
     assert found.own_bound == pytest.approx(float(every[99]))
@@ -120,42 +139,49 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert found.smaller is not None
     limit, count = found.smaller
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
-    cap, program = code.of_owners(found, SECRET).forms
+    assert told.code is not None
+    cap, program = told.code.forms
     assert isinstance(cap[1], Choice)
     assert f"MAX_ROWS = {found.cap.cap}" in write(cap[1], Library.PYTHON).text
     assert isinstance(program[1], Code)
     assert "PRIVATE" in program[1].file_name
     assert "do not publish" in program[1].text
-    curve = answer.cap_curve(SECRET, found)
-    assert figures.cap_picture(found, curve, SECRET).draw().data
-    assert curve.bound.min() == pytest.approx(found.cap.bound)
+    curve = told.plots["owners-cap"]()
+    assert curve.disclosure is Disclosure.PRIVATE
+    assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap.bound)
 
 
 def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
-    public, defaults = view(), view(SECRET)
+    public, defaults = found_of(), found_of(SECRET)
     assert (public.disclosure, defaults.disclosure) == (Disclosure.PUBLIC, Disclosure.PUBLIC)
     for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0}):
-        assert view(**asked).disclosure is Disclosure.PUBLIC
-        found = view(SECRET, **asked)
+        assert found_of(**asked).disclosure is Disclosure.PUBLIC
+        found = found_of(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
-        assert card.LEAKS in card.card(found, SECRET).detail
-        choice = json.loads(report.choice_json(found, SECRET))
+        assert words.LEAKS in answered(SECRET, found.parameters, found).detail
+        told_of = answered(SECRET, found.parameters, found)
+        choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
-        told = report.owners_report(found, SECRET, Source(SECRET))
+        told = tabs.content(told_of, Source(SECRET))
         assert told.source.kind is Disclosure.PRIVATE
+        assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
+        # Its script knows what kind of numbers it holds, though it reads no data.
+        assert "data = Disclosure.PRIVATE" in report_content.script_text(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
-    assert view(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
-    assert view(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
+    assert found_of(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
+    assert found_of(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
     asked = OwnersParameters(1.0, owners=65)
     assert question.disclosure_of(asked, LINES, own_table().dataset) is Disclosure.PRIVATE
 
 
 def test_the_program_prints_the_page_s_numbers() -> None:
     for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
-        found = view(**asked)
-        ((_, program),) = code.of_owners(found, LINES).forms
+        found = found_of(**asked)
+        code = answered(LINES, found.parameters, found).code
+        assert code is not None
+        ((_, program),) = code.forms
         assert isinstance(program, Code)
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
@@ -173,49 +199,56 @@ def test_the_program_prints_the_page_s_numbers() -> None:
 
 
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
-    found = view(**PERSONAL)
-    drawn = figures.map_figure(found)
+    found = found_of(**PERSONAL)
+    whole = plots.regime_map(found)
+    drawn = plotly_figures.figure(whole)
     names = [trace.name for trace in drawn.data]
-    assert names[:3] == ["Regime", "The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
+    assert names[1:3] == ["The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
     (you,) = [trace for trace in drawn.data if trace.name == "You"]
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
-    words = [note.text for note in drawn.layout.annotations]
-    assert len(words) == 3
-    assert "Joining begins to pay" in [trace.name for trace in figures.map_figure(view()).data]
-    outside = figures.map_figure(view(owners=10**6))
-    assert outside.data[-1].name == "You (outside the map)"
-    swapped = figures.map_figure(view(x_axis=Axis.SHARED, y_axis=Axis.RECORDS))
-    assert swapped.layout.xaxis.title.text == "Shared parameters, ℓ"
+    np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
+    assert len(drawn.layout.annotations) == 3
+    same = plotly_figures.figure(plots.regime_map(found_of()))
+    assert "Joining begins to pay" in [trace.name for trace in same.data]
+    outside = plots.regime_map(found_of(owners=10**6)).items[-1]
+    assert isinstance(outside, Mark)
+    assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
+    assert "Owners, n: 1,000,000" in outside.also
+    assert (
+        plots.regime_map(found_of(x_axis=Axis.SHARED, y_axis=Axis.RECORDS)).x.heading
+        == "Shared parameters, ℓ"
+    )
     # The areas cover exactly what the bounds say nothing about.
-    mask = found.map.vacuous
-    rectangles = figures._rectangles(mask, found.map.x, found.map.y)
+    mask, grid = found.map.vacuous, regions.Grid.of(whole.column("x"), whole.column("y"))
+    np.testing.assert_array_equal(grid.of_column(whole.column("vacuous")) != 0.0, mask)
+    rectangles = regions.rectangles(mask, grid)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
         assert inside == mask[i, j]
-    columns = figures.map_columns(found)
-    assert {len(np.asarray(values)) for values in columns.values()} == {25 * 18}
-    assert set(np.asarray(columns["regime"])) == {"alone", "joint_only", "full_too"}
+    assert {len(np.asarray(values)) for values in whole.columns.values()} == {25 * 18}
+    assert set(np.asarray(whole.columns["regime"])) == {"alone", "joint_only", "full_too"}
 
 
 def test_the_table_of_bounds_names_what_is_corrected() -> None:
-    rows = answer.bound_rows(view(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
+    rows = bound_rows(found_of(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
     full = rows["Setting"].index("Together, full privacy")
     printed, ours = rows["As printed"][full], rows["The unit protected"][full]
     assert isinstance(printed, float)
     assert isinstance(ours, float)
     assert printed > ours  # r = 20 is left out there
-    assert figures.bound_picture(view()).draw().data
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    told = json.loads(report.choice_json(view(), LINES))
+    told = json.loads(made(answer_of().choice))
     assert told["answer"]["owners_needed_joint"] == 37
     assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in told
-    private = view(SECRET, source=OwnersSource.DATA)
-    assert json.loads(report.choice_json(private, SECRET))["data"]["num_owners"] == 85
+    private = answer_of(SECRET, source=OwnersSource.DATA)
+    assert json.loads(made(private.choice))["data"]["num_owners"] == 85
+    with pytest.raises(InvalidInput, match="there are none"):
+        find(Disclosure.PUBLIC, private.parameters)
 
 
 # --- training and audit ----------------------------------------------------------------------------------------
@@ -240,15 +273,15 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
     assert found.compared(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     assert found.compared(Form.JOINT, Form.ALONE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
-    said = training.directions(found)
+    said = trained.directions(found)
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
     assert "within the standard error in 1. In the paper's table 1" in said[1]
     assert "within" not in said[0]
-    assert "paper" not in " ".join(training.directions(found, paper=False)[:2])
+    assert "paper" not in " ".join(trained.directions(found, paper=False)[:2])
     assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
-    assert training.directions(found) == []
+    assert trained.directions(found) == []
     assert np.isnan(found.compared(Form.JOINT, Form.ALONE)).all()
 
 
@@ -256,13 +289,13 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     for runs in (1, 3):
         found = made_up(runs)
         found.accuracy[Form.JOINT][0, 0, 0] = 0.66
-        drawn = training.picture(found).draw()
+        drawn = plotly_figures.figure(trained.accuracy(found))
         assert [trace.name for trace in drawn.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
         ]
         assert len(drawn.data) == 7
-        assert drawn.data[1].error_y.visible is (runs > 1)
+        assert (drawn.data[1].error_y.array is not None) is (runs > 1)
         assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
         assert drawn.layout.yaxis.range[0] < 0.5
     single = made_up()
@@ -271,9 +304,11 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
         study=replace(single.study, owners=(4,)),
         accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
     )
-    (bars,) = training.picture(single).draw().data
-    assert dict(zip(bars.y, bars.x, strict=True))["Joint privacy, ε = 1"] == 0.9
-    table = training.table(made_up())
+    one = trained.accuracy(single)
+    assert all(isinstance(item, Bars) for item in one.items)
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.figure(one).data}
+    assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
+    table = trained.table(made_up())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
 
@@ -282,7 +317,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
         Trained(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    of = report.owners_report(view(), LINES, Source(LINES), public)
+    of = tabs.content(answer_of(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
     made = report_content.make(of, MADE, True)
     told = made.answers[1]
@@ -297,7 +332,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
     assert "above in 4 of 4" in take_away.html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    of = report.owners_report(view(), LINES, Source(LINES), secret)
+    of = tabs.content(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
     made = report_content.make(of, MADE, True)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
@@ -322,8 +357,8 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
     said = " ".join(p.sentence for p in refused.value.problems)
-    for words in ("between 2 and 64; got 65", "separated by commas; got 'one'", "number of runs"):
-        assert words in said
+    for wrong in ("between 2 and 64; got 65", "separated by commas; got 'one'", "number of runs"):
+        assert wrong in said
     with pytest.raises(InvalidInput, match="1 to 6"):
         OwnersParameters(1.0, train_owners="2 3 4 5 6 7 8")
 
@@ -331,13 +366,13 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
 def test_the_tab_of_the_audit_rounds_to_the_safe_side_and_says_what_may_be_said() -> None:
     rng = np.random.default_rng(1)
     record, neighbour = rng.normal(-1.0, 1.0, 2000), rng.normal(1.0, 1.0, 2000)
-    found = audit.Audit(record, neighbour, halved(record, neighbour, 1e-5))
-    shown = float(audit.sentence(found).split("ε ≥ ")[1].split(" ")[0])
+    found = audited.Audit(record, neighbour, halved(record, neighbour, 1e-5))
+    shown = float(audited.sentence(found).split("ε ≥ ")[1].split(" ")[0])
     assert shown <= found.result.epsilon < shown + 0.01
-    drawn = audit.picture(found).draw()
+    drawn = plotly_figures.figure(audited.plot(found))
     assert sum(drawn.data[0].y) == 2000
-    for words in ("fails in\nthe worst case", "says nothing about the paper's experiments", "was not tested"):
-        assert words in audit.WORDS
+    for said in ("fails in\nthe worst case", "says nothing about the paper's experiments", "was not tested"):
+        assert said in audit.WORDS
 
 
 def own_table() -> upload.OwnersTable:

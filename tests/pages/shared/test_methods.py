@@ -18,6 +18,7 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
+from dpcore.data_owners import answer as owners_answer
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset, Pairs, Values
@@ -38,8 +39,6 @@ from dpcore.quantile.answer import methods as quantile_methods
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.data_owners import answer as owners_answer
-from pages.data_owners import methods as owners_methods
 from pages.private_choice import answer as private_answer
 from pages.private_choice import methods as private_methods
 from pages.shared import catalogue
@@ -111,7 +110,9 @@ def of_gap(data: Dataset) -> Methods:
 
 def of_owners(data: Dataset) -> Methods:
     asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    return owners_methods.methods(owners_answer.compute(data, asked, data.provenance))
+    found = owners_answer.answered(data, asked).methods
+    assert found is not None
+    return found
 
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:

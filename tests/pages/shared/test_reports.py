@@ -33,6 +33,7 @@ WHOLE = (
     "quantile", "quantiles, cap from counts", "quantile, no bound",
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
     "many tasks", "many tasks of the data", "many tasks, nobody clipped",
+    "data owners", "data owners of the data", "data owners, users protected",
 )  # fmt: skip
 """Whose answer is one object."""
 

@@ -1,4 +1,4 @@
-"""The answer of Data owners, computed once for a question and, where the owners are theirs, the data."""
+"""What is found for data owners: bounds, the map around them, crossings; of the data only where owners are theirs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from dpcore.answer.against import Against, Ways, remembered
 from dpcore.common import wording
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.shared_bound import Parts, Sharer
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
     Collaboration,
@@ -28,15 +29,13 @@ from dpcore.data_owners.bounds import (
     without_privacy,
 )
 from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
+from dpcore.data_owners.regimes import LARGEST_EPSILON, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
-
-CURVE_POINTS = 160
 
 
 @dataclass(frozen=True, eq=False)
-class OwnersView:
-    """Everything the page shows live.
+class OwnersFound:
+    """All that depends on data and question.
 
     Attributes:
         parameters: What was asked.
@@ -99,19 +98,21 @@ class OwnersView:
         return float(getattr(self.of, axis.value))
 
 
-def compute(data: Dataset, parameters: OwnersParameters, disclosure: Provenance) -> OwnersView:
-    """Evaluate bounds, map and crossings; of the data only where the owners are theirs.
+def find(data: Dataset | Provenance, parameters: OwnersParameters) -> OwnersFound:
+    """Evaluate bounds, map and crossings.
 
     Args:
-        data: The data in use.
+        data: Whose users are the owners; where owners are entered, what kind of numbers these are.
         parameters: What was asked.
-        disclosure: Of the answer, by `pages.data_owners.question.disclosure_of`.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     of, cap, own, smaller = parameters.collaboration(), None, None, None
+    disclosure = data.provenance if isinstance(data, Dataset) else data
     if parameters.source is OwnersSource.DATA:
+        if not isinstance(data, Dataset):
+            raise refusal("the owners are to be those of data, and there are none")
         if parameters.whole_owner:
             cap = unequal.best_cap(data.histogram, of)
             if parameters.own_cap is not None:
@@ -120,7 +121,7 @@ def compute(data: Dataset, parameters: OwnersParameters, disclosure: Provenance)
         of = parameters.of_histogram(data.histogram, None if cap is None else float(cap.cap))
         limit = float(crossings.gaining_below(of))
         smaller = limit, int(data.histogram.users[data.histogram.sizes < limit].sum())
-    return OwnersView(
+    return OwnersFound(
         parameters=parameters,
         of=of,
         regime=regime_of(of),
@@ -246,22 +247,9 @@ def _names(of: Collaboration) -> tuple[str, ...]:
     return (*WAYS[:2], "Joint or full privacy") if of.personal == 0.0 else WAYS
 
 
-def bound_curves(view: OwnersView) -> dict[str, FloatArray]:
-    """Every bound against the number of owners; columns of one length."""
-    owners = np.unique(np.r_[np.geomspace(*RANGES[Axis.OWNERS], CURVE_POINTS), view.of.owners])
-    many = view.of.having(owners=owners)
-    return {
-        "owners": owners,
-        "alone": np.broadcast_to(alone(many), owners.shape),
-        "no_privacy": without_privacy(many),
-        "joint_privacy": together(many, Private.JOINT),
-        "full_privacy": together(many, Private.FULL),
-    }
-
-
-def bound_rows(view: OwnersView) -> dict[str, list[object]]:
+def bound_rows(found: OwnersFound) -> dict[str, list[object]]:
     """A row per setting: its bound for a record and for the unit that is protected, and what is printed."""
-    record, of = view.of.having(records_per_unit=1.0), view.of
+    record, of = found.of.having(records_per_unit=1.0), found.of
     rows: list[tuple[str, float | None, float | None, float | None, str]] = [
         (
             "Alone",
@@ -274,21 +262,21 @@ def bound_rows(view: OwnersView) -> dict[str, list[object]]:
         (
             "Together, joint privacy",
             float(together(record, Private.JOINT)),
-            view.joint,
+            found.joint,
             None,
             "theorem 3.1, as printed; privacy proof incomplete",
         ),
         (
             "Together, full privacy",
             float(together(record, Private.FULL)),
-            view.full,
-            None if view.parameters.unit is Unit.RECORD else float(full_user_printed(of)),
+            found.full,
+            None if found.parameters.unit is Unit.RECORD else float(full_user_printed(of)),
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         (
             "Joint privacy, smooth loss",
             None,
-            None if view.parameters.unit is Unit.RECORD else float(joint_smooth(of)),
+            None if found.parameters.unit is Unit.RECORD else float(joint_smooth(of)),
             None,
             "theorem B.1, logs left out",
         ),
@@ -302,30 +290,3 @@ def bound_rows(view: OwnersView) -> dict[str, list[object]]:
     ]
     names = ("Setting", "One record", "The unit protected", "As printed", "Source, and what is corrected")
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
-
-
-@dataclass(frozen=True, eq=False)
-class CapCurve:
-    """The bound of joint privacy against the cap per owner, whole owners protected; shape (points,)."""
-
-    caps: FloatArray
-    bound: FloatArray
-    sampling: FloatArray
-    kept: FloatArray
-
-
-def cap_curve(data: Dataset, view: OwnersView) -> CapCurve:
-    """Around all sizes that owners have."""
-    most = float(data.histogram.max_size)
-    marked = [] if view.cap is None else [float(view.cap.cap)]
-    caps = np.unique(
-        np.clip(np.rint(log_spaced(1.0, max(most, 2.0), CURVE_POINTS, extra=marked)), 1, max(most, 2.0))
-    )
-    of = view.parameters.collaboration()
-    at = unequal.capped(data.histogram, caps, of, whole_owner=True)
-    return CapCurve(
-        caps,
-        together(at, Private.JOINT),
-        without_privacy(at),
-        np.asarray(data.histogram.kept_rows(caps), dtype=np.float64),
-    )
