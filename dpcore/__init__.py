@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Callable[..., Answer]:
-    # `from dpcore import mean` comes here first, too: what begins a module's name or is private is no question.
-    if not name.startswith("_") and name.rpartition("_")[1]:
+    # `from dpcore import mean` comes here first, too, and is to load no more than that.
+    if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
         if name in questions.ASKED:

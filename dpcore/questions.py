@@ -25,6 +25,7 @@ from typing import Any
 from dpcore.answer import Answer
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import field_types
 from dpcore.counting.frames import to_dataset
 
@@ -44,6 +45,7 @@ class Question:
         takes: Which of them it takes.
         stated: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed: Settings that the call itself stands for, as a field holds them.
+        alone: What stands in place of data where the settings say all: none are needed then. Empty where data are.
         names: What a setting is called here, where the page's parameters have another name: here to there.
     """
 
@@ -53,6 +55,7 @@ class Question:
     stated: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    alone: tuple[Any, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,6 +65,7 @@ class Question:
         )
 
 
+ALONE = " None where the settings below name what is asked about."
 ASKED = {
     "mean_bound": Question("mean", takes=("value",), stated=("lower", "upper")),
     "count_bound": Question("total", fixed={"summed": "rows"}),
@@ -70,6 +74,8 @@ ASKED = {
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
     "weights_gain": Question("gap_examples"),
+    "task_weights": Question("multitask", takes=("group",), alone=(None,)),
+    "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
 }
 """By the name of the call."""
 
@@ -87,7 +93,7 @@ def call_of(name: str) -> Callable[..., Answer]:
     answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
     kind = typing.get_type_hints(answered)["parameters"]
 
-    def call(data: Any, /, **settings: Any) -> Answer:
+    def call(data: Any = None, /, **settings: Any) -> Answer:
         columns = {key: settings.pop(key) for key in asked.columns if key in settings}
         parameters: Any = None
         problems: list[InputProblem] = []
@@ -96,8 +102,11 @@ def call_of(name: str) -> Callable[..., Answer]:
         except InvalidInput as refused:
             problems += refused.problems
         try:
-            brought = to_dataset(data, **columns)
-            _refuse_lacking(asked, brought, columns)
+            if asked.alone and (data is None or isinstance(data, Disclosure)):
+                brought = asked.alone[0] if data is None else data
+            else:
+                brought = to_dataset(data, **columns)
+                _refuse_lacking(asked, brought, columns)
         except InvalidInput as refused:
             problems += refused.problems
         if problems:
@@ -223,7 +232,9 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
         for name in asked.columns
     ]
     rest = [named(name, of.default) for name, of in own.items() if not _must_be_said(asked, name, of)]
-    data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_ONLY)
+    data = inspect.Parameter(
+        "data", inspect.Parameter.POSITIONAL_ONLY, default=None if asked.alone else empty
+    )
     return inspect.Signature([data, *columns, *said, *rest], return_annotation=Answer)
 
 
@@ -245,7 +256,7 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; rows per "
-        "user as a list; a `ContributionHistogram`; or a `Dataset`.",
+        f"user as a list; a `ContributionHistogram`; or a `Dataset`.{ALONE if asked.alone else ''}",
         *(f"    {name}: {_OF_COLUMNS[name]}" for name in asked.columns),
     ]
     for name, of in _settings(asked, kind).items():

@@ -57,10 +57,10 @@ class OwnersParameters:
         source: Whether owners and records are entered or read from the data.
         unit: What is protected as one.
         records_per_user: m/r, only where a user is the unit.
-        delta: δ.
-        personal_diameter: D_X.
-        shared_diameter: D_U.
-        lipschitz: L.
+        delta: δ, strictly between 0 and 1.
+        personal_diameter: D_X, largest distance between two personal parameters; 0 where there are none.
+        shared_diameter: D_U, largest distance between two shared parameters.
+        lipschitz: L, how much the loss of a record can grow per unit of distance between two parameters.
         alone_constant: What O(·) hides in the bound of an owner alone.
         sampling_constant: Likewise in the term 1/√(mn).
         privacy_constant: Likewise in the term with ε.

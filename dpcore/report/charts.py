@@ -106,8 +106,9 @@ class Sketch:
         self.layout = _layout(x, y, height)
         self.data: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
+        self.annotations: list[dict[str, Any]] = []
 
-    def add_trace(self, trace: dict[str, Any] | go.Scatter) -> None:
+    def add_trace(self, trace: dict[str, Any] | go.Figure) -> None:
         """Draw above all others."""
         self.data.append(trace if isinstance(trace, dict) else trace.to_plotly_json())
 
@@ -115,11 +116,16 @@ class Sketch:
         """Draw a line or a rectangle."""
         self.shapes.append(shape)
 
+    def add_annotation(self, **annotation: Any) -> None:
+        """Write a text."""
+        self.annotations.append(annotation)
+
     def figure(self) -> go.Figure:
         """The figure."""
         _with_template()
-        shapes = {"shapes": self.shapes} if self.shapes else {}
-        return go.Figure({"data": self.data, "layout": {**self.layout, **shapes}}, _validate=False)
+        drawn = {"shapes": self.shapes, "annotations": self.annotations}
+        layout = self.layout | {name: items for name, items in drawn.items() if items}
+        return go.Figure({"data": self.data, "layout": layout}, _validate=False)
 
 
 class Drawing(Protocol):
@@ -130,6 +136,9 @@ class Drawing(Protocol):
 
     def add_shape(self, **shape: Any) -> Any:
         """Draw a line or a rectangle."""
+
+    def add_annotation(self, **annotation: Any) -> Any:
+        """Write a text."""
 
 
 def figure(x: Mapping[str, object], y: Mapping[str, object], height: int = 420) -> go.Figure:

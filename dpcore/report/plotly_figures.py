@@ -190,7 +190,7 @@ def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], a
     return {f"error_{along}": charts.whiskers(high - middle, middle - low, **color)}
 
 
-def _bars(plot: Plot, of: Bars) -> go.Bar:
+def _bars(plot: Plot, of: Bars) -> dict[str, Any]:
     meant, flat = _meant(plot, of), plot.y.scale is Scale.NAMES
     names, values = (
         np.asarray(plot.column(name))[meant] for name in ((of.y, of.x) if flat else (of.x, of.y))
@@ -200,7 +200,8 @@ def _bars(plot: Plot, of: Bars) -> go.Bar:
     # Of a bar that does not begin at 0, Plotly says how long it is.
     words = hover(plot, of.name).replace(f"%{{{along}:{axis.number}}}", f"%{{customdata[0]:{axis.number}}}")
     words += "".join(f"<br>{said}: %{{customdata[{at}]:.3~g}}" for at, (said, _) in enumerate(of.also, 1))
-    return go.Bar(
+    return dict(
+        type="bar",
         **{along: values - of.base, "y" if flat else "x": names},
         **_whiskers(plot, of, values, along),
         orientation="h" if flat else "v",
@@ -226,7 +227,7 @@ def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _regions(fig: go.Figure, plot: Plot, of: Regions, grid: regions.Grid) -> None:
+def _regions(fig: charts.Drawing, plot: Plot, of: Regions, grid: regions.Grid) -> None:
     said, column = of.also
     words = f"{hover(plot, '').removeprefix('<br>')}<br>{said}: %{{customdata:.3~g}}"
     kinds = [(name, LINES[look]["color"]) for name, look in of.kinds]
