@@ -5,7 +5,7 @@ The server: the script that draws the pages, with our routes and checks around i
 
 import streamlit as st
 
-from pages.shared import server
+from pages.shared.server import server
 
 # Streamlit looks for this very call in the text of the file; without it, it would run this file as a page.
 app = st.App(server.SCRIPT, routes=server.ROUTES, middleware=server.middleware(), lifespan=server.lifespan)

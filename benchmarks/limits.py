@@ -24,7 +24,8 @@ from typing import Any
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.text_fields import field_types, from_fields
-from pages.shared import catalogue, jobs
+from pages.shared.base import catalogue
+from pages.shared.fields import jobs
 from tests.pages import driving
 
 SAMPLE = {"link": "1", "data": "shop-events"}

@@ -24,7 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from pages.shared import catalogue  # noqa: E402
+from pages.shared.base import catalogue  # noqa: E402
 from tests.browser import browser as helpers  # noqa: E402
 
 FOLDER = ROOT / "docs" / "img"

@@ -21,6 +21,10 @@ SHARED = {
 """Rooms that know no question. Every other folder of `dpcore` and `pages` is a question."""
 ORDER = ("common", "data", "counting", "code", "answer", "report")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
+ROOMS = (
+    "base", "fields", "figure", "data", "figures", "server", "card", "session", "compare", "screen", "shell", "report"
+)  # fmt: skip
+"""Rooms of `pages/shared`; one may import those before it."""
 BUILT_ON = {
     "factorisation": {"multitask": "each item is a task there: its weights, budget, counts and algorithms"},
     "gap_examples": {
@@ -184,6 +188,19 @@ def test_programs_and_their_scaffold_are_text_to_the_rest() -> None:
             assert SCAFFOLD not in found or module_name(path) in programs, f"{path} imports {SCAFFOLD}"
 
 
+def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
+    shared = ROOT / "pages/shared"
+    assert {path.name for path in shared.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(
+        ROOMS
+    )
+    assert [path.name for path in shared.glob("*.py")] == []
+    for path in python_files("pages/shared"):
+        place = ROOMS.index(path.relative_to(shared).parts[0])
+        for _, name, _ in imports(path.read_text(encoding="utf-8")):
+            if name.startswith("pages.shared."):
+                assert name.split(".")[2] in ROOMS[: place + 1], f"{path} imports {name}, a later room"
+
+
 def test_there_are_no_circles() -> None:
     files = {module_name(path): path for folder in SHARED for path in python_files(folder)}
     needs: dict[str, set[str]] = {}
@@ -249,10 +266,10 @@ def test_the_rule_of_the_core_can_fail(module: str, source: str, word: str) -> N
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("pages.shared.cache", "from pages.mean import answer"),
-        ("pages.shared.cache", "def f():\n    from dpcore.mean import MeanProblem"),
-        ("pages.shared.cache", "if TYPE_CHECKING:\n    from dpcore import mean"),
-        ("pages.shared.cache", "import_module('pages.mean.answer')"),
+        ("pages.shared.base.cache", "from pages.mean import answer"),
+        ("pages.shared.base.cache", "def f():\n    from dpcore.mean import MeanProblem"),
+        ("pages.shared.base.cache", "if TYPE_CHECKING:\n    from dpcore import mean"),
+        ("pages.shared.base.cache", "import_module('pages.mean.answer')"),
         ("dpcore.code.choice", "from dpcore.total.parameters import Summed"),
         ("dpcore.mean.files", "from dpcore.total import errors"),
         ("pages.mean.card", "from pages.quantile import card"),
@@ -267,7 +284,7 @@ def test_the_rule_of_questions_can_fail(module: str, source: str) -> None:
     [
         ("dpcore.private_choice.regret", "from dpcore import mean"),
         ("pages.mean.card", "from dpcore.mean import MeanProblem\nfrom pages.shared import cards"),
-        ("pages.shared.cards", "from dpcore.common import wording"),
+        ("pages.shared.card.cards", "from dpcore.common import wording"),
     ],
 )
 def test_the_rule_lets_good_imports_pass(module: str, source: str) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pages.shared import catalogue, layout
+from pages.shared.base import catalogue
+from pages.shared.screen import layout
 
 ROOT = Path(__file__).parents[1]
 NOTHING = {"–", "—"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.counting.__main__ import _parser
-from pages.shared import catalogue
+from pages.shared.base import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -24,8 +24,9 @@ from starlette.requests import Request
 from streamlit import net_util
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
-from pages.shared import demo, server
-from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.base import demo
+from pages.shared.server import server
+from pages.shared.server.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
 from tests import foreign
 from tests.browser import browser as helpers
 
@@ -396,7 +397,7 @@ def test_the_launcher_starts_what_was_tested_here(network):
 
 def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> None:
     program = (
-        "import os, sys, streamlit, pages.shared.server; "
+        "import os, sys, streamlit, pages.shared.server.server; "
         "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
     )
     environment = {name: text for name, text in os.environ.items() if not name.endswith("_NUM_THREADS")}

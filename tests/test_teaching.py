@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pages.shared import catalogue, tour
+from pages.shared.base import catalogue
+from pages.shared.session import tour
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "teaching.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ A question declares one function in its ``answer.py``:
 
 A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend on ε is
 done once, in that function or behind it. Fields that none of it depends on are named in ``NOT_COMPARED``, so that they
-make no work. A page with data of its own hands these to `pages.shared.drawn.compares`: the function
+make no work. A page with data of its own hands these to `pages.shared.base.page_run.compares`: the function
 is given them.
 """
 

@@ -9,7 +9,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data_owners.answer import audited
 from dpcore.data_owners.audit import accounted_noise
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, fields, jobs, plots
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
 
 WORDS = """
 **What a step of algorithm 1 gives away.** It moves the personal part of an owner by the record that it draws, without

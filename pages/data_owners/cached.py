@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dpcore.data_owners.answer import OwnersFound, find
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners.question import disclosure_of
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=16)

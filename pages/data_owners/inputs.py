@@ -8,7 +8,8 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from dpcore.data_owners.study import Records
 from pages.data_owners.question import QUESTION
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 
 
 def read(places: layout.Places) -> OwnersParameters | None:

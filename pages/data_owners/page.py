@@ -6,7 +6,10 @@ from dpcore.common.errors import InvalidInput
 from dpcore.data_owners.answer import answered
 from pages.data_owners import audit, cached, inputs, tabs, training, upload
 from pages.data_owners.question import QUESTION
-from pages.shared import answer_tabs, fields, keys, layout, plots, session
+from pages.shared.base import keys
+from pages.shared.fields import fields
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session
 
 data = session.dataset()
 

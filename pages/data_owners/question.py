@@ -8,8 +8,8 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.study import Records
 from dpcore.dataset import Dataset
-from pages.shared import table_upload
-from pages.shared.question import Field, From, Question, public
+from pages.shared.base.question import Field, From, Question, public
+from pages.shared.data import table_upload
 
 CONSTANT = "What O(·) hides; the paper leaves it open. 1 by default."
 
@@ -149,7 +149,7 @@ def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | No
     """What the answer rests on.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
-    start is as private as they are. A private copy empties these fields (see `pages.shared.question.From`).
+    start is as private as they are. A private copy empties these fields (see `pages.shared.base.question.From`).
 
     Args:
         parameters: What was asked.

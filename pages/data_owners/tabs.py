@@ -16,8 +16,12 @@ from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.data_owners import training
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, missing, plots, report_content, tables, take_away
-from pages.shared.report_content import ReportContent
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.report import report_content, take_away
+from pages.shared.report.report_content import ReportContent
+from pages.shared.screen import plots
+from pages.shared.session import stand_ins
 
 
 def show_bounds(answer: Answer) -> None:
@@ -47,7 +51,7 @@ def show_unequal(answer: Answer) -> None:
             "a file, choose the column that names the owner as its user column.",
             icon=":material/info:",
         )
-        missing.bring("Bring owners")
+        stand_ins.bring("Bring owners")
         return
     plots.draw(answer.plots["owners-cap"]())
     if answer.found.cap is None:

@@ -17,7 +17,9 @@ from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.data_owners.study import Records, StudyResult, check, run
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
-from pages.shared import cards, fields, jobs, plots
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
 
 
 def show(parameters: OwnersParameters) -> None:

@@ -15,7 +15,7 @@ from dpcore.data.tables import Table
 from dpcore.data_owners.labelled import Labelled, of_table
 from dpcore.dataset import Dataset
 from pages.data_owners.question import QUESTION
-from pages.shared.table_upload import TableUpload
+from pages.shared.data.table_upload import TableUpload
 
 
 @dataclass(frozen=True, eq=False)

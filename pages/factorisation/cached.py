@@ -1,4 +1,4 @@
-"""Calls of the core that the page Factorisation repeats, cached by content; see `pages.shared.cache`."""
+"""Calls of the core that the page Factorisation repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.factorisation.shares import BudgetShares, budget_shares
 from pages.factorisation import answer
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=2, spinner="Drawing ratings …")

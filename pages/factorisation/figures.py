@@ -18,7 +18,7 @@ from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
 from dpcore.report import charts
 from pages.factorisation.answer import FactorisationView, nearest
 from pages.factorisation.card import SCHEME_NAMES
-from pages.shared.figures import Picture
+from pages.shared.figures.figures import Picture
 
 LOOKS = {
     Kind.UNIFORM: ({**charts.OWN, "dash": "solid", "width": 2}, "square"),

@@ -12,8 +12,11 @@ from dpcore.factorisation.growth import Growth, GrowthResult, run
 from dpcore.factorisation.parameters import GROWTH_USERS, FactorisationParameters
 from dpcore.report import charts
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, demo, figures, jobs
-from pages.shared.figures import Picture
+from pages.shared.base import demo
+from pages.shared.card import cards
+from pages.shared.fields import jobs
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Picture
 
 JOB = QUESTION.key("growth_job")
 SERVED_USERS = 12_000

@@ -8,7 +8,10 @@ from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
-from pages.shared import demo, fields, layout, missing
+from pages.shared.base import demo
+from pages.shared.fields import fields
+from pages.shared.screen import layout
+from pages.shared.session import stand_ins
 
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
@@ -37,7 +40,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         source = fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
-            missing.bring("Bring ratings")
+            stand_ins.bring("Bring ratings")
         generated = source is RatingSource.GENERATED
         descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
         for names in (
@@ -57,7 +60,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                 ":small[The data in use have groups but no ratings of them: **these are generated**.]"
             )
         if not generated:
-            missing.say_cleared(ends)
+            stand_ins.say_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
                 fields.draw_row(QUESTION, *RANGE)

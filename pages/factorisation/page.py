@@ -9,7 +9,10 @@ from pages.factorisation import cached, card, code, growth, inputs, tabs, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
 from pages.factorisation.question import QUESTION
-from pages.shared import answer_tabs, figures, keys, layout, session
+from pages.shared.base import keys
+from pages.shared.figures import figures
+from pages.shared.screen import answer_tabs, layout
+from pages.shared.session import session
 
 data = session.dataset()
 

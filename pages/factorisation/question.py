@@ -13,7 +13,7 @@ from dpcore.factorisation.parameters import (
     FactorisationParameters,
     RatingSource,
 )
-from pages.shared.question import Facet, Field, From, Question, public, range_end
+from pages.shared.base.question import Facet, Field, From, Question, public, range_end
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""

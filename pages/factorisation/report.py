@@ -14,7 +14,7 @@ from pages.factorisation import card
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
-from pages.shared.report_content import ReportContent
+from pages.shared.report.report_content import ReportContent
 
 
 def factorisation_report(view: FactorisationView, data: Dataset, source: Source) -> ReportContent:

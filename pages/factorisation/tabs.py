@@ -14,7 +14,11 @@ from pages.factorisation import card, methods, report, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView, nearest, verdict
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, demo, fields, figures, file_button, jobs, tables, take_away
+from pages.shared.base import demo, tables
+from pages.shared.card import cards, file_button
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.report import take_away
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6

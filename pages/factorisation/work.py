@@ -12,7 +12,7 @@ from dpcore.factorisation.parameters import LARGE, FactorisationParameters
 from dpcore.factorisation.study import StudyResult, run
 from pages.factorisation.answer import RatingsInUse
 from pages.factorisation.question import QUESTION
-from pages.shared import fields, jobs
+from pages.shared.fields import fields, jobs
 
 TRAIN, LARGE_JOB = QUESTION.key("train_job"), QUESTION.key("large_job")
 LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"

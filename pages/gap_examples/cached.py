@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer import GapFound, answered, examples, find
 from dpcore.gap_examples.answer.answer import Ends
-from pages.shared.cache import cached, cached_for_all
+from pages.shared.base.cache import cached, cached_for_all
 
 
 @cached(max_entries=16)

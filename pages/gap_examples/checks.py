@@ -15,7 +15,11 @@ from dpcore.mean import MeanProblem
 from pages.gap_examples import cached, proof
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, jobs, number_grid, plots, session, tables
+from pages.shared.base import tables
+from pages.shared.card import cards, number_grid
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
+from pages.shared.session import session
 
 PUBLIC = Disclosure.PUBLIC
 

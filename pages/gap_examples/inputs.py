@@ -12,7 +12,9 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.gap_examples.parameters import MAX_TABLE_SIZE, MAX_TABLE_USERS, table_histogram
 from pages.gap_examples.question import QUESTION
-from pages.shared import fields, jobs, layout, missing
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import layout
+from pages.shared.session import stand_ins
 
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
 
@@ -33,7 +35,7 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
             fields.draw(QUESTION, "value_variance")
     with places.notes:
         if entered:
-            missing.say_cleared({variance: "σ²"})
+            stand_ins.say_cleared({variance: "σ²"})
         found: gap_examples.GapParameters | None = fields.build(
             QUESTION,
             unused=() if entered else ("value_variance",),

@@ -5,7 +5,9 @@ import streamlit as st
 from pages.gap_examples import cached, checks, inputs, proof
 from pages.gap_examples.question import QUESTION
 from pages.mean.question import QUESTION as MEAN
-from pages.shared import answer_tabs, keys, layout, plots, session
+from pages.shared.base import keys
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session
 
 data = session.dataset()
 

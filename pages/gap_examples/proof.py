@@ -17,7 +17,10 @@ from dpcore.gap_examples.parameters import NUM_USERS
 from pages.gap_examples import cached
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, file_button, plots, report_content, take_away
+from pages.shared.card import cards, file_button
+from pages.shared.fields import fields
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
 
 PUBLIC = Disclosure.PUBLIC
 

@@ -15,7 +15,7 @@ from dpcore.gap_examples.parameters import (
 )
 from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.mean import VarianceSource
-from pages.shared.question import Field, From, Question, of_values, public
+from pages.shared.base.question import Field, From, Question, of_values, public
 
 QUESTION = Question(
     name="gap_examples",

@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpcore.learning import LearningParameters
 from dpcore.learning.answer import LearningFound, answered, find, population, rivals
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import LearningCap
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=32)

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dpcore.learning import LearningParameters, PrivacyForm
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 
 IN_WORDS = """
 **Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a model's risk: 0

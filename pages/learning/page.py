@@ -5,7 +5,9 @@ import streamlit as st
 from dpcore.learning.answer import words
 from pages.learning import cached, inputs, population_tabs, tabs
 from pages.learning.question import QUESTION
-from pages.shared import answer_tabs, keys, layout, plots, session
+from pages.shared.base import keys
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session
 
 data = session.dataset()
 

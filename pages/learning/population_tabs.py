@@ -15,7 +15,9 @@ from dpcore.learning.participation_sample import simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
 from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared import cards, fields, jobs, plots
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
 
 
 def show_mass(parameters: LearningParameters) -> None:

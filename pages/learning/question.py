@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.bias_bounds import BiasTerm
-from pages.shared.question import Facet, Field, From, Question, public
+from pages.shared.base.question import Facet, Field, From, Question, public
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list: the one that most people want comes first."""

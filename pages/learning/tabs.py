@@ -13,7 +13,11 @@ from dpcore.learning.answer.found import capped_users
 from dpcore.report import csv_files
 from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared import cards, fields, figures, file_button, plots, report_content, take_away
+from pages.shared.card import cards, file_button
+from pages.shared.fields import fields
+from pages.shared.figures import figures
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
 
 BEST, OWN = "Best cap", "Your cap"
 

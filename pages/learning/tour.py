@@ -8,8 +8,8 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
 from dpcore.learning.error_bound import LearningCap
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: LearningParameters) -> LearningCap:

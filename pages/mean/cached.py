@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
 from dpcore.mean.answer import MeanFound, answered, find
 from dpcore.mean.user_effects import Clamped, clamp
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=8)

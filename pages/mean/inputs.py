@@ -12,7 +12,9 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
 from pages.mean.question import QUESTION
-from pages.shared import fields, layout, missing, value_range
+from pages.shared.fields import fields
+from pages.shared.screen import layout, value_range
+from pages.shared.session import stand_ins
 
 FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
@@ -36,7 +38,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         if value_range.ask(data, ends):
             return None
-        missing.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
+        stand_ins.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
         parameters: mean.MeanParameters | None = fields.build(
             QUESTION, unused=() if entered else ("value_variance",)
         )

@@ -4,7 +4,9 @@ import streamlit as st
 
 from pages.mean import cached, inputs, simulations, tabs
 from pages.mean.question import QUESTION
-from pages.shared import answer_tabs, keys, layout, plots, session
+from pages.shared.base import keys
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session
 
 data = session.dataset()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from pages.shared.question import Facet, Field, From, Question, of_values, public, range_end
-from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
+from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
+from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:

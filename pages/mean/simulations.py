@@ -13,7 +13,10 @@ from dpcore.mean import simulation
 from dpcore.mean.answer import simulated
 from dpcore.mean.answer.simulated import Plan, Results, approximate, interval, plan
 from pages.mean.question import QUESTION
-from pages.shared import cards, fields, jobs, plots, tables
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
 
 DEFAULT_RUNS = 4000
 MAX_RUNS = 200_000

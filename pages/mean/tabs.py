@@ -11,7 +11,10 @@ from dpcore.mean import VarianceSource
 from dpcore.mean.answer import words
 from dpcore.mean.answer.plots import on_same_bounds
 from pages.mean.question import QUESTION
-from pages.shared import cards, missing, plots, report_content, take_away
+from pages.shared.card import cards
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
+from pages.shared.session import stand_ins
 
 
 def show_weights(answer: Answer, main: Plot) -> None:
@@ -23,7 +26,7 @@ def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
     """What the assumption of independent rows hides."""
     clamped = answer.found.clamped
     if clamped is None:
-        missing.say(data, "values, one per row", "Bring data with values")
+        stand_ins.say(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.found, clamped)))
     plots.show(on_same_bounds(answer.plots["mean-shift"](), main), y_only=True)

@@ -8,8 +8,8 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def saved(data: Dataset, asked: MeanParameters) -> tuple[str, str]:

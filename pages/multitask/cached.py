@@ -1,4 +1,4 @@
-"""Calls of the core that the page Many tasks repeats, cached by content; see `pages.shared.cache`."""
+"""Calls of the core that the page Many tasks repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.multitask.fit import WeightRule
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
-from pages.shared.cache import cached, cached_for_all
+from pages.shared.base.cache import cached, cached_for_all
 
 
 @cached(max_entries=2)

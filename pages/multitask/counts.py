@@ -7,7 +7,8 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.multitask.answer import MultitaskFound, details, tab_words
 from pages.multitask import cached, inputs
-from pages.shared import cards, number_grid, plots
+from pages.shared.card import cards, number_grid
+from pages.shared.screen import plots
 
 
 def show_counts(of: MultitaskFound) -> None:

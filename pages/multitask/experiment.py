@@ -12,7 +12,10 @@ from dpcore.multitask.experiment import ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, jobs, plots, tables
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.fields import jobs
+from pages.shared.screen import plots
 
 
 def show(parameters: MultitaskParameters) -> None:

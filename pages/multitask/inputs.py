@@ -8,7 +8,8 @@ from dpcore.common import wording
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 
 IN_TABS = (
     "count_share",

@@ -10,7 +10,10 @@ from dpcore.multitask.answer.found import Optima, Weighed, total_ratio
 from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, jobs, plots, tables
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
 
 
 def known_optima(weighed: Weighed) -> Optima | None:

@@ -12,7 +12,11 @@ from dpcore.multitask.answer import MultitaskFound, answered
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import cached, counts, experiment, inputs, optimum, tabs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, fields, keys, layout, lazy_tabs, missing, plots, session
+from pages.shared.base import keys
+from pages.shared.card import cards
+from pages.shared.fields import fields
+from pages.shared.screen import layout, lazy_tabs, plots
+from pages.shared.session import session, stand_ins
 
 NO_TASKS = (
     "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
@@ -63,7 +67,7 @@ def load(parameters: MultitaskParameters) -> MultitaskFound | None:
             if found is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
-            missing.bring("Bring data with tasks")
+            stand_ins.bring("Bring data with tasks")
     return None if found is None else replace(found, optima=optimum.known_optima(found.weighed))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.shared.question import Facet, Field, From, Question, public
+from pages.shared.base.question import Facet, Field, From, Question, public
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,11 @@ from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.multitask import cached
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared import cards, figures, file_button, plots, report_content, session, take_away
+from pages.shared.card import cards, file_button
+from pages.shared.figures import figures
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
+from pages.shared.session import session
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000

@@ -1,11 +1,11 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.answer import DistributionFound, PerGroupFound, distribution, find
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=8)

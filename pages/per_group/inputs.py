@@ -9,7 +9,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.per_group import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
-from pages.shared import fields, layout, missing, value_range
+from pages.shared.fields import fields
+from pages.shared.screen import layout, value_range
+from pages.shared.session import stand_ins
 
 OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
 
@@ -92,6 +94,6 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         if mean:
             if value_range.ask(data, ends):
                 return None
-            missing.say_cleared(ends)
+            stand_ins.say_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(QUESTION, unused=tuple(unused))
     return parameters

@@ -9,11 +9,14 @@ from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.answer import DistributionFound, answered, distribution, words
 from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import answer_tabs, drawn, fields, jobs, keys, layout, missing, plots, session
+from pages.shared.base import keys, page_run
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session, stand_ins
 
 in_use = session.dataset()
 demonstration = in_use.pairs is None and in_use.pair_sizes is None
-data = missing.demonstration() if demonstration else in_use
+data = stand_ins.demonstration() if demonstration else in_use
 
 
 def body(places: layout.Places) -> None:
@@ -43,10 +46,10 @@ def body(places: layout.Places) -> None:
 
 def show(found: work.Found, places: layout.Places) -> None:
     """The answer made of what was found."""
-    drawn.answers(found.parameters)
+    page_run.answers(found.parameters)
     answer = answered(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
-        plots.draw(answer.plots["per-group-error"](), missing.DEMONSTRATION if demonstration else "")
+        plots.draw(answer.plots["per-group-error"](), stand_ins.DEMONSTRATION if demonstration else "")
     if isinstance(found, DistributionFound):
         answer_tabs.show(
             places,
@@ -72,7 +75,7 @@ def show(found: work.Found, places: layout.Places) -> None:
     )
     if demonstration:
         with places.answer:
-            missing.bring("Bring groups")
+            stand_ins.bring("Bring groups")
 
 
 def show_progress(parameters: PerGroupParameters, before: bool, places: layout.Places) -> None:

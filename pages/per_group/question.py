@@ -16,8 +16,8 @@ from dpcore.per_group.parameters import (
     Statistic,
 )
 from dpcore.per_group.selection_rules import SelectionRule
-from pages.shared.question import Facet, Field, From, Question, public, range_end
-from pages.shared.round_numbers import rounded_out
+from pages.shared.base.question import Facet, Field, From, Question, public, range_end
+from pages.shared.base.round_numbers import rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from dpcore.per_group.answer.plots import MOST_POINTS
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.per_group.question import QUESTION
-from pages.shared import figures, file_button, plots, report_content, take_away
+from pages.shared.card import file_button
+from pages.shared.figures import figures
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
 
 
 def scaling(answer: Answer) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group import PairChoice, PerGroupParameters, PerGroupProblem, UserGroupPairs, best_pair
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: PerGroupParameters) -> PairChoice:

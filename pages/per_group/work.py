@@ -9,7 +9,7 @@ from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer import DistributionFound, PerGroupFound, check, find
 from pages.per_group import cached
 from pages.per_group.question import QUESTION
-from pages.shared import jobs
+from pages.shared.fields import jobs
 
 JOB, KEPT = QUESTION.key("job"), QUESTION.key("kept")
 Found = PerGroupFound | DistributionFound

@@ -25,7 +25,10 @@ from pages.private_choice import code
 from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
-from pages.shared import cards, code_panel, dialogs, fields, file_button, keys, session
+from pages.shared.base import dialogs, keys
+from pages.shared.card import cards, code_panel, file_button
+from pages.shared.fields import fields
+from pages.shared.session import session
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
 

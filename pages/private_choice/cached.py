@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer as private_view
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=16)

@@ -16,7 +16,7 @@ from dpcore.private_choice.parameters import Wanted
 from dpcore.report import charts
 from pages.private_choice.answer import Copied, Copies, Leak, PrivateView
 from pages.private_choice.card import ERROR_NAMES, NUMBER_NAMES
-from pages.shared.figures import Picture
+from pages.shared.figures.figures import Picture
 
 SHORT_NAMES = {
     Wanted.SMOOTH: "Threshold",

@@ -7,7 +7,8 @@ import streamlit as st
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from pages.private_choice.question import QUESTION
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 
 SUM_OF_A_COLUMN = (
     "T bounds rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your data* "

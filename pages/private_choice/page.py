@@ -8,7 +8,11 @@ from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import actions, cached, card, inputs, tabs, work
 from pages.private_choice import figures as private_charts
 from pages.private_choice.question import QUESTION
-from pages.shared import answer_tabs, fields, figures, keys, layout, session
+from pages.shared.base import keys
+from pages.shared.fields import fields
+from pages.shared.figures import figures
+from pages.shared.screen import answer_tabs, layout
+from pages.shared.session import session
 
 data = session.dataset()
 

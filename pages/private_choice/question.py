@@ -10,7 +10,7 @@ from dpcore.private_choice.parameters import (
     Wanted,
 )
 from dpcore.private_choice.private_histogram import CopyNoise
-from pages.shared.question import Facet, Field, From, Question, public
+from pages.shared.base.question import Facet, Field, From, Question, public
 
 QUESTION = Question(
     name="private_choice",

@@ -20,8 +20,8 @@ from pages.private_choice.answer import Copies
 from pages.private_choice.card import NUMBER_NAMES, capital, card
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
-from pages.shared.report_content import ReportContent, distribution
-from pages.shared.spent import spent_lines
+from pages.shared.card.expenditure import spent_lines
+from pages.shared.report.report_content import ReportContent, distribution
 
 
 def private_report(

@@ -1,4 +1,4 @@
-"""The numbers that were drawn, as a session file carries them (`pages.shared.drawn_before`).
+"""The numbers that were drawn, as a session file carries them (`pages.shared.session.last_releases`).
 
 A number comes back only beside what it cost: its release must stand on the file's account of the same data.
 """

@@ -9,7 +9,11 @@ from dpcore.dataset import Dataset
 from pages.private_choice import actions, answer, cached, card, methods, report, work
 from pages.private_choice import figures as private_charts
 from pages.private_choice.answer import Copies, PrivateView
-from pages.shared import cards, figures, jobs, session, take_away
+from pages.shared.card import cards
+from pages.shared.fields import jobs
+from pages.shared.figures import figures
+from pages.shared.report import take_away
+from pages.shared.session import session
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""

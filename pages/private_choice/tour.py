@@ -10,8 +10,8 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.comparison import DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.private_choice.card import cost
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def direct(data: Dataset, asked: PrivateParameters) -> DirectCost:

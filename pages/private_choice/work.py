@@ -12,7 +12,8 @@ from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer
 from pages.private_choice.answer import Copies
 from pages.private_choice.question import QUESTION
-from pages.shared import jobs, known_work, session
+from pages.shared.fields import jobs, kept_work
+from pages.shared.session import session
 
 JOB, USERS_JOB = QUESTION.key("curves_job"), QUESTION.key("users_job")
 KEPT = QUESTION.key("copies")
@@ -54,7 +55,7 @@ def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
 
 def _start(key: str, question: tuple[str, PrivateParameters], simulate: jobs.Work) -> None:
     """Simulate beside the page what was not simulated before."""
-    known_work.start(key, question, session.same_for_all(), simulate, lambda found: not found.cancelled)
+    kept_work.start(key, question, session.same_for_all(), simulate, lambda found: not found.cancelled)
 
 
 def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:

@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content, and the first answer; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content, and the first answer; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
 from dpcore.quantile.answer.found import SEARCH_POINTS, Choices, QuantileFound, compute
 from dpcore.quantile.parameters import QuantileParameters
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000

@@ -11,7 +11,9 @@ from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
-from pages.shared import fields, layout, round_numbers, value_range
+from pages.shared.base import round_numbers
+from pages.shared.fields import fields
+from pages.shared.screen import layout, value_range
 
 BASE_FIELDS = {
     BaseKind.UNIFORM: ("low", "high"),

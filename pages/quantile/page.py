@@ -8,18 +8,21 @@ from dpcore.answer import Answer, Plot
 from dpcore.quantile.answer import QuantileFound, answered, words
 from pages.quantile import inputs, tabs, work
 from pages.quantile.question import QUESTION
-from pages.shared import answer_tabs, drawn, jobs, keys, layout, missing, plots, session
+from pages.shared.base import keys, page_run
+from pages.shared.fields import jobs
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session, stand_ins
 
 in_use = session.dataset()
 demonstration = in_use.values is None
-data = missing.demonstration() if demonstration else in_use
-label = missing.DEMONSTRATION if demonstration else ""
+data = stand_ins.demonstration() if demonstration else in_use
+label = stand_ins.DEMONSTRATION if demonstration else ""
 
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     if demonstration:
-        needs = missing.sentence(in_use, "values, one per row", "This page")
+        needs = stand_ins.sentence(in_use, "values, one per row", "This page")
         places.notes.markdown(f":small[{needs}]")
     parameters = inputs.read(data, places)
     if parameters is None:
@@ -28,7 +31,7 @@ def body(places: layout.Places) -> None:
     found = work.find(data, parameters, demonstration or session.same_for_all())
     main: Plot | None = None
     if found.view is not None:
-        drawn.answers(found.view.parameters)
+        page_run.answers(found.view.parameters)
         answer = shown_answer(found.view)
     with places.figure:  # First: its message goes ahead of all others.
         if found.view is not None:
@@ -71,7 +74,7 @@ def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
     )
     with places.answer:
         if demonstration:
-            missing.bring("Bring data with values")
+            stand_ins.bring("Bring data with values")
         if shown.answer.found.choices.cancelled:
             st.button("Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared.question import Facet, Field, From, Question, of_values, public, range_end
-from pages.shared.round_numbers import rounded_out
+from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
+from pages.shared.base.round_numbers import rounded_out
 
 BASE_FIELD = 174
 """Width in pixels of a field of the base distribution."""

@@ -18,8 +18,12 @@ from dpcore.quantile.answer import words
 from dpcore.quantile.answer.found import Poorer
 from pages.quantile import work
 from pages.quantile.question import QUESTION
-from pages.shared import cards, fields, jobs, plots, ranges, report_content, session, take_away
-from pages.shared import figures as page_figures
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs, ranges
+from pages.shared.figures import figures as page_figures
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
+from pages.shared.session import session
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""

@@ -13,7 +13,8 @@ from dpcore.quantile.answer import found as core
 from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import cached
 from pages.quantile.question import QUESTION
-from pages.shared import cache, jobs
+from pages.shared.base import cache
+from pages.shared.fields import jobs
 
 JOB, EARLIER = QUESTION.key("search_job"), QUESTION.key("earlier")
 AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4

@@ -1,4 +1,4 @@
-"""Calls of the core that a rerun of the Regression page repeats; keyed as in `pages.shared.cache`, and why."""
+"""Calls of the core that a rerun of the Regression page repeats; keyed as in `pages.shared.base.cache`, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import answer
 from pages.regression.upload import RegressionData
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=4, own_data=True)

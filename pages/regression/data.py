@@ -11,7 +11,8 @@ from dpcore.regression.parameters import DataSource, RegressionGenerator
 from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData
-from pages.shared import fields, own_data
+from pages.shared.data import own_data
+from pages.shared.fields import fields
 
 
 def read_data() -> RegressionData | None:

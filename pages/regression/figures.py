@@ -18,7 +18,7 @@ from dpcore.regression.sample_limiting import CapCurve
 from dpcore.regression.study import Sweep
 from dpcore.report import charts
 from pages.regression.answer import ErrorOf, RegressionView
-from pages.shared.figures import Picture
+from pages.shared.figures.figures import Picture
 
 NO_CAP: dict[str, Any] = {"color": "#7F7F7F", "dash": "dash", "width": 2.0}
 CAP_AXIS = "Bound h: cap (rows per user)"

@@ -15,7 +15,9 @@ from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.card import FIT
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import cards, fields, layout
+from pages.shared.card import cards
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""

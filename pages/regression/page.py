@@ -6,7 +6,11 @@ from pages.regression import card, data, inputs, release, studies, tabs, work
 from pages.regression import figures as regression_charts
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, own_data, ranges
+from pages.shared.base import keys, page_run
+from pages.shared.data import own_data
+from pages.shared.fields import fields, ranges
+from pages.shared.figures import figures
+from pages.shared.screen import answer_tabs, layout
 
 
 def body(places: layout.Places) -> None:
@@ -20,11 +24,11 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    drawn.compares(loaded.dataset)
+    page_run.compares(loaded.dataset)
     with places.notes:
         view = work.answer(loaded, parameters)
     if view is not None:
-        drawn.answers(view.parameters)
+        page_run.answers(view.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             show_errors(view, of)
     with own_data.state_line(places.below, QUESTION):

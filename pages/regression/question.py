@@ -9,8 +9,8 @@ from dpcore.regression.parameters import (
     RegressionParameters,
     ResidualVarianceSource,
 )
-from pages.shared import table_upload
-from pages.shared.question import Field, From, Question
+from pages.shared.base.question import Field, From, Question
+from pages.shared.data import table_upload
 
 GENERATOR_FIELDS = ("num_rows", "exponent", "informative", "uninformative", "label_noise", "seed")
 """What data are generated from, in the order of the page."""

@@ -17,8 +17,10 @@ from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, tables
-from pages.shared.releases import Releases
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.card.releases import Releases
+from pages.shared.fields import fields
 
 
 def show(view: RegressionView) -> None:

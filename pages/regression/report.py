@@ -15,8 +15,8 @@ from dpcore.report.script import Source
 from pages.regression import card, figures, weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.shared.report_content import ReportContent, distribution
-from pages.shared.spent import lost_sentence, released_lines, spent_lines
+from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
+from pages.shared.report.report_content import ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], ledger: Ledger) -> ReportContent:

@@ -18,7 +18,9 @@ from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.card import FIT
 from pages.regression.figures import Varied, sweep_picture
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, figures, jobs
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""

@@ -13,7 +13,11 @@ from pages.regression import figures as regression_charts
 from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, tables, take_away
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.report import take_away
 
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
 

@@ -9,7 +9,7 @@ from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.regression import design_matrix
 from pages.regression.question import QUESTION
-from pages.shared.table_upload import TableUpload
+from pages.shared.data.table_upload import TableUpload
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from dpcore.regression.study import ExampleSweep
 from dpcore.report import charts
 from pages.regression.answer import RegressionView
 from pages.regression.figures import NO_CAP, rounded_limits
-from pages.shared.figures import Picture
+from pages.shared.figures.figures import Picture
 
 MAX_POINTS = 400
 WEIGHTS_ALT = "With no cap the weight of a user grows with their rows; the best weights hold it at one level."

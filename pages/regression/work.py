@@ -24,7 +24,8 @@ from pages.regression import cached, inputs
 from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import dialogs, fields, jobs, known_work
+from pages.shared.base import dialogs
+from pages.shared.fields import fields, jobs, kept_work
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -149,7 +150,7 @@ def _differs(key: str, question: object) -> bool:
 def _begin(key: str, question: Hashable, work: jobs.Work, whole: Callable[[Any], bool]) -> None:
     """Start work, of which `_start` waits for all together."""
     for_all = st.session_state[QUESTION.key("source")] is DataSource.GENERATED
-    known_work.start(key, question, for_all, work, whole)
+    kept_work.start(key, question, for_all, work, whole)
 
 
 def _result(key: str, question: object) -> object | None:

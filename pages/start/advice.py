@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pages.shared import catalogue
-from pages.shared.question import Question
+from pages.shared.base import catalogue
+from pages.shared.base.question import Question
 
 SEVERAL = {
     "Yes": "A bound is what you need: without one, a single person can move the result as far as they like.",

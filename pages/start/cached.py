@@ -1,11 +1,11 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.start.answer import Tradeoff, find
 from dpcore.start.parameters import StartParameters
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 
 
 @cached(max_entries=16)

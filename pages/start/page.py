@@ -11,7 +11,12 @@ from dpcore.start import presets
 from dpcore.start.answer import answered
 from dpcore.start.answer.answer import ASSUMED, dots_said
 from dpcore.start.parameters import StartParameters
-from pages.shared import cards, fields, figures, keys, layout, missing, plots, present, put_aside, session
+from pages.shared.base import keys, projector
+from pages.shared.card import cards
+from pages.shared.fields import fields
+from pages.shared.figures import figures
+from pages.shared.screen import layout, plots
+from pages.shared.session import session, shelf, stand_ins
 from pages.start import advice, cached, play
 from pages.start.question import QUESTION
 
@@ -52,7 +57,7 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     """The figures and the answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in presets.SENTENCES and put_aside.tour() is None:
+    if parameters.users in presets.SENTENCES and shelf.tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     found = cached.found(data.digest, parameters.epsilon, data)
     answer = answered(data, replace(parameters, bound=bound), found)
@@ -82,7 +87,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
         persist_state="session",
         format_func=wording.number,
         disabled=played is not None,
-        width=present.wide(field.width or 210),
+        width=projector.wide(field.width or 210),
     )
 
 
@@ -100,7 +105,7 @@ def show_way(data: Dataset) -> None:
     for sentence in advice.sentences(several, who):
         st.markdown(sentence)
     with st.container(horizontal=True):
-        missing.bring("Bring your data")
+        stand_ins.bring("Bring your data")
         target = advice.page_for(release)
         if target is not None:
             st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)

@@ -10,7 +10,8 @@ import streamlit as st
 
 from dpcore.contributions import ContributionHistogram
 from dpcore.start.answer.found import axis_limits
-from pages.shared import ranges, session
+from pages.shared.fields import ranges
+from pages.shared.session import session
 from pages.start.question import QUESTION
 
 PLAYED = QUESTION.key("played")

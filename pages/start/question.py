@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared.question import Field, From, Question, public
+from pages.shared.base.question import Field, From, Question, public
 
 QUESTION = Question(
     name="start",

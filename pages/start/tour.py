@@ -7,8 +7,8 @@ from dpcore.dataset import Dataset
 from dpcore.start.answer import find
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def answer(data: Dataset, asked: StartParameters) -> str:

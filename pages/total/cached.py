@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dpcore.total import answer as core
 from dpcore.total.answer import SignedFound, TotalFound, strategies
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from dpcore.total.strategies import StrategyCurves
-from pages.shared.cache import cached
-from pages.shared.searched import plain_question
+from pages.shared.base.cache import cached
+from pages.shared.compare.common_choice import plain_question
 
 
 @cached(max_entries=8)

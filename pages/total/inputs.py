@@ -6,7 +6,8 @@ import streamlit as st
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.total.parameters import TotalParameters
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 from pages.total.question import QUESTION
 
 IN_TABS = ("own_share", "runs", "seed")

@@ -4,7 +4,9 @@ import streamlit as st
 
 from dpcore.common.markdown import plain
 from dpcore.total.answer import refused, words
-from pages.shared import answer_tabs, keys, layout, missing, plots, session
+from pages.shared.base import keys
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session, stand_ins
 from pages.total import cached, inputs, tabs
 from pages.total.question import QUESTION
 
@@ -26,7 +28,7 @@ def body(places: layout.Places) -> None:
         if why := refused(held):
             st.info(plain(why, 400), icon=":material/info:")
             if held.amounts is None:
-                missing.bring("Bring data with values")
+                stand_ins.bring("Bring data with values")
             return
     answer = cached.total_answer(data, parameters)
     with places.figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared.question import Facet, Field, From, Question, of_values, public
+from pages.shared.base.question import Facet, Field, From, Question, of_values, public
 
 _RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 

@@ -13,7 +13,11 @@ from dpcore.total import TotalProblem
 from dpcore.total.answer import strategies, words
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.strategies import StrategyPoints, simulate_strategies
-from pages.shared import cards, figures, file_button, jobs, plots, report_content, take_away
+from pages.shared.card import cards, file_button
+from pages.shared.fields import jobs
+from pages.shared.figures import figures
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots
 from pages.total import cached, inputs
 from pages.total.question import QUESTION
 

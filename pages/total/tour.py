@@ -9,8 +9,8 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import TotalParameters, user_totals
-from pages.shared import session
-from pages.shared.tour import Step
+from pages.shared.session import session
+from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: TotalParameters) -> total.TotalChoice:

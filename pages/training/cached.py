@@ -1,4 +1,4 @@
-"""Calls of the core that a rerun of the Training page repeats; keyed as in `pages.shared.cache`, and why."""
+"""Calls of the core that a rerun of the Training page repeats; keyed as in `pages.shared.base.cache`, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, Scaling, prepare
 from dpcore.training.sample import DESIGN, RANGES, ticket_data
-from pages.shared.cache import cached, cached_for_all
+from pages.shared.base.cache import cached, cached_for_all
 from pages.training import answer
 from pages.training.upload import TrainingData
 

@@ -13,7 +13,9 @@ from dpcore.common.markdown import plain
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import DataSource
 from dpcore.training.rows import scaling_of
-from pages.shared import demo, fields, own_data, round_numbers
+from pages.shared.base import demo, round_numbers
+from pages.shared.data import own_data
+from pages.shared.fields import fields
 from pages.training import cached
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 from pages.training.upload import UPLOAD, TrainingData

@@ -14,7 +14,7 @@ from dpcore.report import charts
 from dpcore.training.experiment import Held
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.shared.figures import Picture
+from pages.shared.figures.figures import Picture
 from pages.training.answer import TrainingView
 
 AXIS = "Bound h (rows per user)"

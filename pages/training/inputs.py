@@ -8,7 +8,8 @@ from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.scores import Measure, Over
-from pages.shared import fields, layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout
 from pages.training.answer import TrainingView
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 

@@ -4,7 +4,11 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.training.parameters import TrainingParameters
-from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, own_data
+from pages.shared.base import keys, page_run
+from pages.shared.data import own_data
+from pages.shared.fields import fields
+from pages.shared.figures import figures
+from pages.shared.screen import answer_tabs, layout
 from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
@@ -23,10 +27,10 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    drawn.compares(loaded)
+    page_run.compares(loaded)
     view = _answer(loaded, parameters, places)
     if view is not None:
-        drawn.answers(view.parameters)
+        page_run.answers(view.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             figures.show_picture(training_charts.main_picture(view, measure, over))
     with own_data.state_line(places.below, QUESTION):

@@ -11,7 +11,9 @@ from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import bassily
 from dpcore.training.bassily import PaperTable, Reading, StepSize
-from pages.shared import cards, demo, fields, jobs, tables
+from pages.shared.base import demo, tables
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
 from pages.training import figures
 from pages.training.answer import TrainingView
 from pages.training.question import QUESTION

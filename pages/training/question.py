@@ -9,8 +9,8 @@ from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import MAX_STEPS, Average
 from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
 from dpcore.training.weighting import Method
-from pages.shared import table_upload
-from pages.shared.question import Field, From, Question, public
+from pages.shared.base.question import Field, From, Question, public
+from pages.shared.data import table_upload
 
 GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
 """What data are generated from, in the order of the page."""

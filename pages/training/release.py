@@ -19,8 +19,9 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import Model, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import Method
-from pages.shared import fields, tables
-from pages.shared.releases import Releases
+from pages.shared.base import tables
+from pages.shared.card.releases import Releases
+from pages.shared.fields import fields
 from pages.training import cached
 from pages.training.answer import TrainingView
 from pages.training.card import bounded

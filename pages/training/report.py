@@ -12,8 +12,8 @@ from dpcore.training.data_cell import data_cell
 from dpcore.training.files import Draw
 from dpcore.training.parameters import DataSource
 from dpcore.training.scores import Measure, Over
-from pages.shared.report_content import ReportContent, distribution
-from pages.shared.spent import lost_sentence, released_lines, spent_lines
+from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
+from pages.shared.report.report_content import ReportContent, distribution
 from pages.training import card, figures
 from pages.training.answer import TrainingView
 from pages.training.question import GENERATOR_FIELDS, QUESTION

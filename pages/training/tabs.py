@@ -12,7 +12,10 @@ from dpcore.training.experiment import Held
 from dpcore.training.output import REGULARISATION
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.shared import cards, figures, tables, take_away
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.figures import figures
+from pages.shared.report import take_away
 from pages.training import figures as training_charts
 from pages.training import inputs, methods, release, report
 from pages.training.answer import TrainingView

@@ -18,7 +18,7 @@ from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.parameters import MAX_ROWS
 from dpcore.training.rows import Scaling
-from pages.shared.table_upload import TableUpload
+from pages.shared.data.table_upload import TableUpload
 from pages.training.question import QUESTION
 
 

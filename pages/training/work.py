@@ -17,7 +17,8 @@ from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import DataSource, TrainingParameters
-from pages.shared import cache, jobs
+from pages.shared.base import cache
+from pages.shared.fields import jobs
 from pages.training import cached, data
 from pages.training.answer import Found, Stage, TrainingView
 from pages.training.question import QUESTION

@@ -7,7 +7,8 @@ import streamlit as st
 from dpcore import counting
 from dpcore.counting.recipes import Recipe
 from dpcore.data.column_roles import Roles, TableKind
-from pages.shared import cache, fields
+from pages.shared.base import cache
+from pages.shared.fields import fields
 from pages.your_data.question import QUESTION
 
 DEFAULT_TABLE = "events"

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.data import generators
-from pages.shared import fields, session
+from pages.shared.fields import fields
+from pages.shared.session import session
 from pages.your_data.question import QUESTION
 
 

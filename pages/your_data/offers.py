@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue
-from pages.shared.question import Facet, Question
+from pages.shared.base import catalogue
+from pages.shared.base.question import Facet, Question
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,12 @@ import streamlit as st
 from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared import (
-    beside,
-    cards,
-    distribution_charts,
-    fields,
-    figures,
-    file_button,
-    layout,
-    ranges,
-    session,
-)
+from pages.shared.card import cards, file_button
+from pages.shared.compare import second_data_set
+from pages.shared.fields import fields, ranges
+from pages.shared.figures import distribution_charts, figures
+from pages.shared.screen import layout
+from pages.shared.session import session
 from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
 
@@ -88,7 +83,7 @@ def show_drawing(data: Dataset, name: str) -> None:
 
 def show_details(data: Dataset) -> None:
     """What stands beside the data, where they come from, other pictures, heaviest users, the histogram as a file."""
-    beside.offer()
+    second_data_set.offer()
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(

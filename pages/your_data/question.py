@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.shared.question import From, Question
+from pages.shared.base.question import From, Question
 
 QUESTION = Question(
     name="your_data",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data import samples
-from pages.shared import session
+from pages.shared.session import session
 from pages.your_data.question import QUESTION
 
 

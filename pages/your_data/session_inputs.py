@@ -8,7 +8,10 @@ import streamlit as st
 
 from dpcore.common.errors import InputProblem, problems_of
 from dpcore.common.markdown import plain
-from pages.shared import bringing, demo, fields, session, session_file
+from pages.shared.base import demo
+from pages.shared.data import uploads
+from pages.shared.fields import fields
+from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
 
 
@@ -28,7 +31,7 @@ class _Opened:
 def panel() -> None:
     """A place for the file, and what became of the last one."""
     if demo.is_served():
-        bringing.say_served()
+        uploads.say_served()
         return
     times = st.session_state.setdefault(QUESTION.key("session_round"), 0)
     key = f"{QUESTION.key('session_')}{times}"
@@ -44,7 +47,7 @@ def panel() -> None:
 
 
 def _open(key: str) -> None:
-    state, files = st.session_state, bringing.files_of(key)
+    state, files = st.session_state, uploads.files_of(key)
     if not files:
         return
     file = files[0]
@@ -56,7 +59,7 @@ def _open(key: str) -> None:
     else:
         session_file.apply(found.content)
         state[QUESTION.key("session_opened")] = _Opened((), found)
-    bringing.drop(files)
+    uploads.drop(files)
     state[QUESTION.key("session_round")] += 1  # a new uploader: the file of the old one is gone
 
 

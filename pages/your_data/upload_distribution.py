@@ -15,7 +15,7 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
-from pages.shared import fields
+from pages.shared.fields import fields
 from pages.your_data.question import QUESTION
 from pages.your_data.upload_roles import PUBLIC
 

@@ -16,7 +16,10 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Dataset
-from pages.shared import bringing, demo, fields, jobs, session
+from pages.shared.base import demo
+from pages.shared.data import uploads
+from pages.shared.fields import fields, jobs
+from pages.shared.session import session
 from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
 
@@ -42,7 +45,7 @@ def waits() -> bool:
 def panel() -> None:
     """The whole way from files to a data set."""
     if demo.is_served():
-        bringing.say_served()
+        uploads.say_served()
         return
     st.session_state.setdefault(QUESTION.key("upload_stopped"), "")
     _finish()
@@ -103,7 +106,7 @@ def _bring() -> None:
 
 
 def _read_uploads(key: str) -> None:
-    files = bringing.files_of(key)
+    files = uploads.files_of(key)
     if not files:
         return
     names = [file.name for file in files]
@@ -131,7 +134,7 @@ def _read_uploads(key: str) -> None:
 
 
 def _drop(files: Sequence[UploadedFile]) -> None:
-    bringing.drop(files)
+    uploads.drop(files)
     st.session_state[QUESTION.key("upload_round")] += 1  # a new uploader: the files of the old one are gone
 
 

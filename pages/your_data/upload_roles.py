@@ -14,7 +14,8 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution
-from pages.shared import bringing, fields
+from pages.shared.data import uploads
+from pages.shared.fields import fields
 from pages.your_data.question import QUESTION
 
 NONE = "(none)"
@@ -69,7 +70,7 @@ def choose(source: counting.Source) -> Roles:
     st.markdown(f"**{plain(source.name)}**: {size}, {wording.counted(len(source.columns), 'column')}")
     for note in head.notes:
         st.caption(plain(note, 300))
-    st.dataframe(bringing.preview(head), hide_index=True, alt="The first rows of the file")
+    st.dataframe(uploads.preview(head), hide_index=True, alt="The first rows of the file")
     if source.unnamed:
         st.text_input(
             "Names of the columns, with commas between",

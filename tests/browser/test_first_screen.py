@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from pages.shared import catalogue, layout
+from pages.shared.base import catalogue
+from pages.shared.screen import layout
 from tests.browser.accessible import violations
 from tests.browser.browser import settle
 from tests.browser.test_journeys import SHOP_EVENTS, go_to

@@ -16,8 +16,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import samples
-from pages.shared import demo
-from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST
+from pages.shared.base import demo
+from pages.shared.server.guard import DEMO_TAKES_NOTHING, WRONG_HOST
 from tests import foreign
 from tests.browser import browser as helpers
 from tests.browser.browser import RunningApp, listen, settle

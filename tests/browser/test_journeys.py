@@ -17,7 +17,7 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import generators, samples
 from dpcore.mean.user_effects import clamp
-from pages.shared.ranges import DEFAULT_EPSILON, EPSILON_STEPS
+from pages.shared.fields.ranges import DEFAULT_EPSILON, EPSILON_STEPS
 from tests.browser.browser import settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from pages.shared import catalogue
+from pages.shared.base import catalogue
 from tests.browser.accessible import violations
 from tests.browser.browser import settle
 from tests.browser.test_first_screen import NARROW, look_in_a_narrow_window

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import samples
-from pages.shared import catalogue
+from pages.shared.base import catalogue
 from tests.browser.browser import RunningApp, settle
 from tests.browser.test_files import ONE, choose, open_panel
 from tests.browser.test_journeys import best_cap, epsilon, go_to, move_epsilon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shared import present
+from pages.shared.base import projector
 from tests.browser.browser import settle
 from tests.browser.test_figures import figure
 
@@ -62,15 +62,15 @@ def test_play_moves_bound_figure_and_rows_and_a_presentation_lasts(page: Page, a
     settle(page)
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
     large = page.evaluate(SIZES)
-    assert large[0] == present.TYPE_SIZE
+    assert large[0] == projector.TYPE_SIZE
     for before, after in zip(usual[:3], large[:3], strict=True):
-        assert after == pytest.approx(before * present.TYPE_SIZE / present.USUAL_SIZE)
+        assert after == pytest.approx(before * projector.TYPE_SIZE / projector.USUAL_SIZE)
     assert (usual[3], large[3]) == (True, False)
     page.goto(f"{app_url}/mean?present=1")
     settle(page)
     figure(page)
     assert "present=1" in page.url
-    assert page.evaluate(SIZES)[::3] == [present.TYPE_SIZE, False]
+    assert page.evaluate(SIZES)[::3] == [projector.TYPE_SIZE, False]
     page.get_by_role("button", name="Leave presentation").click()
     settle(page)
     assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"

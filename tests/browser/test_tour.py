@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from pages.shared import tour_bar
+from pages.shared.screen import tour_bar
 from tests.browser.browser import settle
 from tests.browser.test_first_screen import SCREEN, main_figure
 

@@ -11,7 +11,7 @@ import pytest
 from dpcore.private_choice import comparison
 from dpcore.quantile import mechanism
 from dpcore.training import experiment
-from pages.shared import take_away
+from pages.shared.report import take_away
 
 ALL_COPIES, COPIES_OF_ONE = comparison.copy_curves, comparison.copy_cost
 FEW = 3

@@ -22,8 +22,12 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, key_number, keys, links, number_grid, server, session
+from pages.shared.base import catalogue, keys
+from pages.shared.card import key_number, number_grid
+from pages.shared.fields import jobs
 from pages.shared.figure import component
+from pages.shared.server import server
+from pages.shared.session import links, session
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()

@@ -15,7 +15,10 @@ from html.parser import HTMLParser
 import numpy as np
 
 from dpcore.answer import Bars, Cells, Curve, Level, Mark
-from pages.shared import jobs, key_number, keys, report_content
+from pages.shared.base import keys
+from pages.shared.card import key_number
+from pages.shared.fields import jobs
+from pages.shared.report import report_content
 from tests.pages.driving import (
     ROOT,
     chart,

@@ -24,13 +24,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.shared import keys
+from pages.shared.base import keys
 from pages.shared.figure.gate import Gate
 
 ADDRESS = "/assets/figures"
 """Of the socket, below the root of the app."""
 SESSION = "/assets/session"
-"""Below the root, too: answers whether the session of a token is still there (`pages.shared.address`)."""
+"""Below the root, too: answers whether the session of a token is still there (`pages.shared.screen.address`)."""
 HEADER = "X-Sweetspot-Session"
 """Of a request, with the token: an address might be written down somewhere."""
 TOKEN_SECONDS = 10.0

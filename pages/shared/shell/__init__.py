@@ -12,8 +12,11 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import beside, cards, file_button, keys, links, put_aside, session, session_file, spent
-from pages.shared.question import Question
+from pages.shared.base import keys
+from pages.shared.base.question import Question
+from pages.shared.card import cards, expenditure, file_button
+from pages.shared.compare import second_data_set
+from pages.shared.session import links, session, session_file, shelf
 
 DATA_LABELS = {
     Disclosure.PUBLIC: "public data",
@@ -52,7 +55,7 @@ def show(spec: Question) -> None:
             f"{wording.counted(data.histogram.num_rows, 'row')}"
         )
         cards.label(data.provenance, text=data_label(data))
-        if (touring := put_aside.tour()) is not None:
+        if (touring := shelf.tour()) is not None:
             st.caption(f"For the tour. *End* brings back: {plain(touring.before.loaded.dataset.name)}")
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
@@ -61,10 +64,10 @@ def show(spec: Question) -> None:
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
                 "*Save session* keeps both as a file."
             )
-        if (other := beside.second()) is not None and beside.is_another():
+        if (other := second_data_set.second()) is not None and second_data_set.is_another():
             st.caption(f"Beside them: {plain(other.dataset.name)}")
         if session.ledger().releases:
-            st.caption(f"{session.ledger().sentence} {spent.IN_THIS_WINDOW}")
+            st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
         if spec.own_data:
             st.caption(f"Not used here: {spec.title} has data of its own.")
         save_session()

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from pages.shared import present, shell
-from pages.shared.catalogue import PAGES
+from pages.shared import shell
+from pages.shared.base import projector
+from pages.shared.base.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
 """In pixels: what is left is for the figure and its answer."""
@@ -12,7 +13,7 @@ st.set_page_config(
     page_title="Sweet Spot",
     page_icon="⚖️",
     layout="wide",
-    initial_sidebar_state="collapsed" if present.is_on() else SIDEBAR_WIDTH,
+    initial_sidebar_state="collapsed" if projector.is_on() else SIDEBAR_WIDTH,
 )
 shell.settle_memory()
 

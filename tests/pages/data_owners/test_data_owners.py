@@ -33,7 +33,8 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import plotly_figures, regions
 from dpcore.report.script import Source
 from pages.data_owners import audit, question, tabs, upload
-from pages.shared import keys, report_content, take_away
+from pages.shared.base import keys
+from pages.shared.report import report_content, take_away
 from tests.pages.driving import (
     address_of,
     errors,

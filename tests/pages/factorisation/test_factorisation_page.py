@@ -26,7 +26,8 @@ from dpcore.factorisation.shares import budget_shares
 from dpcore.factorisation.study import KINDS, SCHEMES, Kind, StudyResult, run
 from pages.factorisation import answer, card, code, figures, growth, methods
 from pages.factorisation.question import QUESTION, propose
-from pages.shared import demo, keys, layout
+from pages.shared.base import demo, keys
+from pages.shared.screen import layout
 from tests.pages.driving import (
     answer_of,
     chart,

@@ -20,7 +20,9 @@ from dpcore.gap_examples import answer as gap_answer
 from dpcore.gap_examples.answer import examples
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples.question import QUESTION
-from pages.shared import keys, ranges, session
+from pages.shared.base import keys
+from pages.shared.fields import ranges
+from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
     chart,

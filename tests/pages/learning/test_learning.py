@@ -27,8 +27,11 @@ from dpcore.learning.participation_sample import expectation, simulate
 from dpcore.report.plotly_figures import figure as drawn_as
 from pages.learning import cached
 from pages.learning.question import QUESTION
-from pages.shared import jobs, keys, layout, session
-from pages.shared.ranges import DEFAULT_EPSILON
+from pages.shared.base import keys
+from pages.shared.fields import jobs
+from pages.shared.fields.ranges import DEFAULT_EPSILON
+from pages.shared.screen import layout
+from pages.shared.session import session
 from tests.pages.driving import (
     chart,
     data,

@@ -6,7 +6,7 @@ import re
 
 from dpcore.common import wording
 from pages.learning import tabs
-from pages.shared import keys
+from pages.shared.base import keys
 from tests.pages.driving import (
     finished,
     metrics_of,

@@ -24,7 +24,10 @@ from dpcore.mean.answer import answered as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files, plotly_figures
-from pages.shared import figures, keys, ranges, session
+from pages.shared.base import keys
+from pages.shared.fields import ranges
+from pages.shared.figures import figures
+from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
     chart,

@@ -20,7 +20,8 @@ from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
 from dpcore.mean.answer import answered, find, simulated, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from pages.shared import ranges, session
+from pages.shared.fields import ranges
+from pages.shared.session import session
 from tests.pages.driving import (
     chart,
     data,

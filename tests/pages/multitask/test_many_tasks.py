@@ -34,7 +34,10 @@ from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 from dpcore.multitask.weight_skew import skew_of
 from dpcore.report import plotly_figures
 from pages.multitask.question import QUESTION, generator_fields, propose
-from pages.shared import cards, keys, layout, session
+from pages.shared.base import keys
+from pages.shared.card import cards
+from pages.shared.screen import layout
+from pages.shared.session import session
 from tests.pages.driving import (
     chart,
     errors,

@@ -47,7 +47,9 @@ from dpcore.per_group.words import OBJECTIVES, short
 from dpcore.report.script import Source
 from pages.per_group import inputs, shared, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import keys, missing, report_content, take_away
+from pages.shared.base import keys
+from pages.shared.report import report_content, take_away
+from pages.shared.session import stand_ins
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -138,8 +140,8 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupFound) -> None:
     problem = rows.problem
     assert rows.cap is not None
-    missing = problem.per_group(problem.amounts - kept(problem, VectorRule.CAP, rows.cap.max_norm))
-    of_cap = missing**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
+    stand_ins = problem.per_group(problem.amounts - kept(problem, VectorRule.CAP, rows.cap.max_norm))
+    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
     of_pair = moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.error(of_pair) > rows.cap.error
@@ -374,7 +376,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert "The data have no groups: **these are invented**" in shown_texts(at)
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
-    assert data(at).name != missing.demonstration().name  # It does not take their place.
+    assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:

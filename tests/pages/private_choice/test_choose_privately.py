@@ -23,7 +23,8 @@ from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
 from pages.private_choice import actions, answer, card, code, report
-from pages.shared import keys, links, session
+from pages.shared.base import keys
+from pages.shared.session import links, session
 from tests.pages.driving import (
     address_of,
     chart,

@@ -23,7 +23,12 @@ from dpcore.report import csv_files
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
-from pages.shared import cache, figures, jobs, keys, report_content, session, shell, take_away
+from pages.shared import shell
+from pages.shared.base import cache, keys
+from pages.shared.fields import jobs
+from pages.shared.figures import figures
+from pages.shared.report import report_content, take_away
+from pages.shared.session import session
 from tests.pages.driving import (
     chart,
     data,

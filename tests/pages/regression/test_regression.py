@@ -27,7 +27,9 @@ from dpcore.regression.prediction import ordinary_residual_variance, prediction_
 from pages.regression import figures, inputs, weight_figures, work
 from pages.regression.answer import ErrorOf
 from pages.regression.upload import UPLOAD
-from pages.shared import demo, jobs, keys, links
+from pages.shared.base import demo, keys
+from pages.shared.fields import jobs
+from pages.shared.session import links
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
     address_of,

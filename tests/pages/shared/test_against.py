@@ -21,7 +21,8 @@ from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.training.descent import noise_plan
 from dpcore.training.rows import prepare
-from pages.shared import against_figures, beside, catalogue, compare_tab
+from pages.shared.base import catalogue
+from pages.shared.compare import compare_tab, epsilon_figures, second_data_set
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -44,7 +45,7 @@ def declared(name: str, **changes: Any) -> Against:
     question = catalogue.named(name)
     assert question is not None
     assert question.parameters is not None
-    function = beside.declared_by(question)
+    function = second_data_set.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
     assert isinstance(found, Against)
@@ -62,10 +63,10 @@ def toy() -> Against:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     data = catalogue.named("your_data")
     assert data is not None
-    assert beside.declared_by(data) is None
+    assert second_data_set.declared_by(data) is None
     assert compare_tab.tabs(data) == {}
     asked = [of for of in catalogue.PAGES if of.parameters is not None]
-    assert [of.name for of in asked if beside.declared_by(of) is None] == []
+    assert [of.name for of in asked if second_data_set.declared_by(of) is None] == []
     assert all(list(compare_tab.tabs(of)) == ["Compare"] for of in asked)
 
 
@@ -117,9 +118,11 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
         other = question.parameters(epsilon=2.0, **ASKED[name])
-        assert beside.asked(question, one) == beside.asked(question, other)
-        kept = beside.asked(question, one)
-        assert declared(name, **changes).best(0.7) == beside.declared_by(question)(DATA, kept).best(0.7)  # type: ignore
+        assert second_data_set.asked(question, one) == second_data_set.asked(question, other)
+        kept = second_data_set.asked(question, one)
+        assert declared(name, **changes).best(0.7) == second_data_set.declared_by(question)(DATA, kept).best(
+            0.7
+        )  # type: ignore
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
@@ -132,7 +135,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
         question = catalogue.named(name)
         assert question is not None
         assert question.parameters is not None
-        function = beside.declared_by(question)
+        function = second_data_set.declared_by(question)
         assert function is not None
         bare = replace(DATA, pairs=None, tasks=None)
         said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
@@ -146,7 +149,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
-    function = beside.declared_by(question)
+    function = second_data_set.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, Ways)
@@ -164,7 +167,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     rows = against.rows_of_ways(found, 1.0)
     assert [row["Way"] for row in rows] == list(found.names)
     assert rows[0]["Change"] == ""
-    picture = against_figures.ways_picture("owners", found, curves, 1.0, DATA.provenance)
+    picture = epsilon_figures.ways_picture("owners", found, curves, 1.0, DATA.provenance)
     assert [trace.name for trace in picture.draw().data][: len(found.names)] == list(found.names)
 
 
@@ -175,7 +178,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
-    function = beside.declared_by(question)
+    function = second_data_set.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, Ways)
@@ -226,7 +229,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES)
-    function = beside.declared_by(question)
+    function = second_data_set.declared_by(question)
     assert function is not None
     found = function(loaded, asked)
     assert isinstance(found, Against)
@@ -270,7 +273,7 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     stop: ShouldStop = lambda: len(told) >= curves.epsilons.size + 3  # noqa: E731
     assert against.over_epsilon(toy(), told.append, stop).bounds.size == 3
     nothing = against.over_epsilon(toy(), None, lambda: True)
-    pictures = against_figures.pictures("toy", toy(), nothing, 1.0, None, DATA.provenance)
+    pictures = epsilon_figures.pictures("toy", toy(), nothing, 1.0, None, DATA.provenance)
     assert [len(picture.draw().data) for picture in pictures] == [1, 1]
 
 

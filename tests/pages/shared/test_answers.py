@@ -14,7 +14,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.private_choice.comparison import CopyCost
 from pages.private_choice import answer, work
-from pages.shared import cache, session
+from pages.shared.base import cache
+from pages.shared.session import session
 from tests.pages.driving import finished, on_data
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
@@ -54,7 +55,7 @@ def asks() -> None:
     """A session without widgets: it keeps an answer for all and one of its own."""
     import streamlit as st
 
-    from pages.shared import cache
+    from pages.shared.base import cache
 
     for for_all in (True, False):
         st.session_state[f"of {for_all}"] = cache.answers("test", for_all).found(

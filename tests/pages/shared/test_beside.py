@@ -18,7 +18,9 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, optimal_bound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from pages.shared import beside, keys, searched, session, session_file
+from pages.shared.base import keys
+from pages.shared.compare import common_choice, second_data_set
+from pages.shared.session import session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -189,7 +191,7 @@ def test_the_bound_of_a_quantile_for_both_against_brute_force(
     assert 1.0 + max(found.regrets) <= least * (1.0 + 1e-5)
     assert found.certificate.lower_bound <= least * (1.0 + 1e-9)
     assert found.certificate.proves(1e-4)
-    rows = searched.rows_of_search(found, [one.name for one in both])
+    rows = common_choice.rows_of_search(found, [one.name for one in both])
     assert [row["Which"] for row in rows] == ["the shared choice", "best of seed 1", "best of seed 2"]
     assert "the same" in rows[1]["Error of seed 1"]
 
@@ -238,7 +240,7 @@ def test_the_sentence_says_the_unit_where_there_is_one(axis: str) -> None:
     from dpcore.common.certificate import Certificate
 
     shared = SharedBound(7.0, (0.1, 0.02), Certificate(1.1, 1.1, "a"))
-    said = beside.sentence(shared, axis, ["a.csv", "b.csv"])
+    said = second_data_set.sentence(shared, axis, ["a.csv", "b.csv"])
     unit = " (rows per user)" if "(" in axis else ""
     assert said.startswith(f"One bound for both: **7**{unit}. Over")
     assert "10 % on a" in said.replace("\xa0", " ")

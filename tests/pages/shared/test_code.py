@@ -18,7 +18,9 @@ from dpcore.dataset import Contribution
 from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import Summed
-from pages.shared import cards, keys, session
+from pages.shared.base import keys
+from pages.shared.card import cards
+from pages.shared.session import session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 
@@ -180,7 +182,7 @@ def panel() -> None:
     """The panel by itself, as a dialog draws it."""
     from dpcore.code import Choice, Released
     from dpcore.common.privacy import Disclosure, Neighbours
-    from pages.shared import code_panel
+    from pages.shared.card import code_panel
 
     common = {
         "disclosure": Disclosure.PUBLIC,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pages.shared import keys
+from pages.shared.base import keys
 from tests.pages.driving import begin, fine, finished, raw_texts
 
 EPSILON = 7.33491234

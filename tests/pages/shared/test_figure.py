@@ -24,8 +24,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from dpcore.report import charts
-from pages.shared import server
 from pages.shared.figure import ahead, component, first, gate, serving
+from pages.shared.server import server
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]

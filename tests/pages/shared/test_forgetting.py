@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common.privacy import Disclosure
-from pages.shared import catalogue, jobs, keys
-from pages.shared.question import Field, From, Question
+from pages.shared.base import catalogue, keys
+from pages.shared.base.question import Field, From, Question
+from pages.shared.fields import jobs
 from tests.pages.driving import (
     ROOT,
     SHOP_EVENTS,
@@ -37,7 +38,8 @@ def everything_entered() -> None:
     from dpcore.contributions import ContributionHistogram
     from dpcore.dataset import Dataset, Values
     from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
-    from pages.shared import cache, catalogue, keys, links, session
+    from pages.shared.base import cache, catalogue, keys
+    from pages.shared.session import links, session
 
     state, seen = st.session_state, st.session_state["seen"]
     histogram = ContributionHistogram([1, 3], [200, 40])
@@ -218,7 +220,7 @@ def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
 
 def test_jobs_are_stopped_wherever_they_are_dropped() -> None:
     # A field or an entry that is typed returns; work, counters, buttons and editors do not.
-    from pages.shared.session import _can_return
+    from pages.shared.session.session import _can_return
 
     assert _can_return(0.137)
     assert _can_return("26x1")
@@ -241,8 +243,8 @@ def test_caches_are_made_in_one_room() -> None:
     # The shell settles memory once per process; the report's template and the formulae are text of ours; fields keep
     # the types that a class declares.
     assert found == {
-        "pages/shared/report_html.py",
-        "pages/shared/cache.py",
-        "pages/shared/question.py",
+        "pages/shared/report/report_html.py",
+        "pages/shared/base/cache.py",
+        "pages/shared/base/question.py",
         "pages/shared/shell/__init__.py",
     }

@@ -11,8 +11,9 @@ import pytest
 import streamlit as st
 
 from dpcore.common.errors import InputProblem, InvalidInput
-from pages.shared import dialogs, jobs
-from pages.shared.jobs import Job
+from pages.shared.base import dialogs
+from pages.shared.fields import jobs
+from pages.shared.fields.jobs import Job
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
 

@@ -42,7 +42,9 @@ from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
 from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average
-from pages.shared import catalogue, keys, links, ranges, session
+from pages.shared.base import catalogue, keys
+from pages.shared.fields import ranges
+from pages.shared.session import links, session
 from tests.pages.driving import (
     address_of,
     begin,

@@ -41,7 +41,7 @@ from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import answer as private_answer
 from pages.private_choice import methods as private_methods
-from pages.shared import catalogue
+from pages.shared.base import catalogue
 
 PAGES = Path(__file__).parents[3] / "pages"
 WITHOUT = {"start": "its card teaches a trade-off", "your_data": "it holds data and answers nothing"}

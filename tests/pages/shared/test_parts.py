@@ -21,7 +21,10 @@ from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.answer.found import axis_limits
 from dpcore.start.parameters import StartParameters
-from pages.shared import catalogue, distribution_charts, ranges, round_numbers, session
+from pages.shared.base import catalogue, round_numbers
+from pages.shared.fields import ranges
+from pages.shared.figures import distribution_charts
+from pages.shared.session import session
 from pages.start import play
 from tests.pages.driving import ROOT
 

@@ -15,8 +15,11 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.report import charts
-from pages.shared import catalogue, drawn, figures, keys, pin_table, pins, pins_json, session, session_file
-from pages.shared.pins import Curve, Pin
+from pages.shared.base import catalogue, keys, page_run
+from pages.shared.compare import pin_table
+from pages.shared.figures import figures, pins
+from pages.shared.figures.pins import Curve, Pin
+from pages.shared.session import pins_json, session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -70,15 +73,15 @@ def test_ghosts_stand_behind_on_the_same_axes_only_and_leave_the_figure_as_it_wa
     assert pins.curve_of(fig) is not None
     other = replace(pin("elsewhere"), curve=Curve(X, X, ("Bound", "log", "Variance", "log")))
     many = [pin(str(at)) for at in range(6)]
-    drawn, shown = pins.ghosts(fig, [*many, other, pin("none", curve=None)])
+    page_run, shown = pins.ghosts(fig, [*many, other, pin("none", curve=None)])
     assert [one.name for one in shown] == ["2", "3", "4", "5"]
-    assert [trace.name for trace in drawn.data[:4]] == ["2", "3", "4", "5"]
-    assert len({trace.line.dash for trace in drawn.data[:4]}) == 4
-    assert drawn.data[4:] == fig.data
-    assert drawn.layout.height == fig.layout.height
+    assert [trace.name for trace in page_run.data[:4]] == ["2", "3", "4", "5"]
+    assert len({trace.line.dash for trace in page_run.data[:4]}) == 4
+    assert page_run.data[4:] == fig.data
+    assert page_run.layout.height == fig.layout.height
     assert pins.ghosts(fig, [other]) == (fig, ())
     # A ghost has the width of a minor curve: the figure's own main curve stays the one to pin.
-    again = pins.curve_of(drawn)
+    again = pins.curve_of(page_run)
     assert again is not None
     assert again.y.tolist() == [5.0, 2.0, 6.0]
 
@@ -93,10 +96,10 @@ def test_a_curve_of_one_of_several_plots_stays_on_its_own() -> None:
     below = pins.curve_of(type(fig)(data=fig.data[-1:], layout=fig.layout))
     assert below is not None
     assert (below.on, below.axes[2]) == (("x", "y2"), "Share")
-    drawn, shown = pins.ghosts(fig, [replace(pin("below"), curve=below)])
+    page_run, shown = pins.ghosts(fig, [replace(pin("below"), curve=below)])
     assert len(shown) == 1
-    assert drawn.data[0].yaxis == "y2"
-    assert 0.0 <= drawn.layout.legend2.y <= 0.3
+    assert page_run.data[0].yaxis == "y2"
+    assert 0.0 <= page_run.layout.legend2.y <= 0.3
     nowhere = replace(below, on=("x", "y7"), axes=(*AXES[:2], "", ""))
     assert pins.ghosts(fig, [replace(pin(), curve=nowhere)]) == (fig, ())
 
@@ -237,14 +240,14 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     # While another answer is looked for, the fields hold what nobody has answered yet.
     asked, since = QuantileParameters(1.0), QuantileParameters(0.25)
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
-    run = drawn.Drawn(catalogue.named("quantile"))  # type: ignore[arg-type]
+    run = page_run.Drawn(catalogue.named("quantile"))  # type: ignore[arg-type]
     try:
-        drawn.begin(run)
+        page_run.begin(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()
-        drawn.answers(asked)
+        page_run.answers(asked)
         assert "public input: epsilon = 1" in figures.question_notes()
     finally:
-        drawn.begin(None)
+        page_run.begin(None)
     assert "public input: epsilon = 0.25" in figures.question_notes()
 
 

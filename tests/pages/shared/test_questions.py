@@ -18,8 +18,10 @@ from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import charts, csv_files
 from dpcore.total.parameters import TotalParameters
-from pages.shared import catalogue, drawn, figures, keys, ranges
-from pages.shared import fields as questions
+from pages.shared.base import catalogue, keys, page_run
+from pages.shared.fields import fields as questions
+from pages.shared.fields import ranges
+from pages.shared.figures import figures
 from tests.pages.driving import (
     begin,
     chart,
@@ -202,10 +204,10 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.whole(2, 10**12, num_users=1)
     found.positive(constant=-1.0)
     try:
-        drawn.begin(drawn.Drawn(catalogue.named("multitask")))
+        page_run.begin(page_run.Drawn(catalogue.named("multitask")))
         questions.say(found.found)
     finally:
-        drawn.begin(None)
+        page_run.begin(None)
     assert "The number of users must be a whole number between 2 and" in told[0]
     assert "Constant must be a finite number above 0" in told[0]
 

@@ -12,7 +12,7 @@ from dpcore.answer.methods import Chosen
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report.document import SCHEMA, report_json
-from pages.shared import report_content, take_away
+from pages.shared.report import report_content, take_away
 from tests.pages.reporting import (
     CASES,
     MADE,

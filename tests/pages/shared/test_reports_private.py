@@ -34,8 +34,10 @@ from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
 from pages.regression import report as regression_report
 from pages.regression.upload import RegressionData
-from pages.shared import keys, report_content, report_html, session, take_away
-from pages.shared.report_content import ReportContent
+from pages.shared.base import keys
+from pages.shared.report import report_content, report_html, take_away
+from pages.shared.report.report_content import ReportContent
+from pages.shared.session import session
 from pages.training import report as training_report
 from tests.pages.driving import (
     data,

@@ -25,11 +25,13 @@ from dpcore.private_choice.choice import MECHANISM, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.training.parameters import DataSource
 from pages.regression.upload import RegressionData
-from pages.shared import catalogue, drawn_before, fields, keys, own_tables, pins_json, session, session_file
-from pages.shared.own_tables import OwnTable
-from pages.shared.pins import Curve, Pin
-from pages.shared.question import Question
-from pages.shared.session_file import Content
+from pages.shared.base import catalogue, keys
+from pages.shared.base.question import Question
+from pages.shared.fields import fields
+from pages.shared.figures.pins import Curve, Pin
+from pages.shared.session import last_releases, own_tables, pins_json, session, session_file
+from pages.shared.session.own_tables import OwnTable
+from pages.shared.session.session_file import Content
 from pages.training.upload import TrainingData
 from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
 
@@ -353,7 +355,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
         state[key] = {
             SECRET.histogram.digest: ((Wanted.SUM, other), (Wanted.SUM, CHOSEN), (Wanted.SUM, CHOSEN))
         }
-        drawn_before.apply({"private_choice": DRAWN})
+        last_releases.apply({"private_choice": DRAWN})
         assert len(state[key][SECRET.histogram.digest]) == 3
 
 

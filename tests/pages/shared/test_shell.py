@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from dpcore.common.workspace import Workspace
-from pages.shared import server
+from pages.shared.server import server
 from tests.pages.driving import ROOT
 
 SETTLED = """

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpcore.quantile.answer.found import Poorer
-from pages.shared import keys
+from pages.shared.base import keys
 from tests.pages.driving import begin, finished, raw_texts, words_of_numbers
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)

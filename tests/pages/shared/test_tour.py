@@ -24,8 +24,10 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
 from dpcore.start import presets
 from dpcore.start.presets import Users
-from pages.shared import keys, links, present, put_aside, session, session_file, tour, tour_bar
-from pages.shared.question import Question
+from pages.shared.base import keys, projector
+from pages.shared.base.question import Question
+from pages.shared.screen import tour_bar
+from pages.shared.session import links, session, session_file, shelf, tour
 from pages.start import play
 from tests.pages.driving import (
     address_of,
@@ -261,7 +263,7 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     assert session.loaded() == loaded
     assert play.bound_now((1, 2, 5), lambda: 1.0) is None  # The bound does not begin to move by itself.
     assert state["learning.vc_dimension"] != 44
-    assert put_aside.tour() is None
+    assert shelf.tour() is None
     tour.end()  # A second click of a slow browser.
     tour.go(3)
     tour.ask()
@@ -275,11 +277,11 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     tour.go(6)
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.as_declared(tour.step_of(STOPS[5]))
-    assert put_aside.tour() is not None
+    assert shelf.tour() is not None
     tour.end()
     assert session.dataset() is SECRET
     assert (state["mean.upper"], state[keys.EPSILON]) == (89.0, 0.7)
@@ -293,14 +295,14 @@ def test_data_brought_on_the_tour_end_it_and_the_settings_come_back(state: dict[
     other = replace(SECRET, name="other.csv")
     session.use(other, UPLOAD)
     assert session.dataset() is other
-    assert put_aside.tour() is None
+    assert shelf.tour() is None
     assert (state["mean.lower"], state["mean.upper"], state[keys.EPSILON]) == (17.0, 89.0, 0.7)
     assert state["mean.own_cap"] is None  # New data renew it, as without a tour.
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.dataset("secret.csv"))
         loaded = session.loaded()
         tour.begin()
@@ -322,7 +324,7 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
     assert json.loads(session_file.text(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
     # One that is opened ends it: else its end would undo what the file says.
     session_file.apply(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
-    assert put_aside.tour() is None
+    assert shelf.tour() is None
     assert session.dataset() is SECRET
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
 
@@ -334,7 +336,7 @@ def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str,
     tour.begin()
     tour.go(2)
     state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
-    with unittest.mock.patch.object(present, "is_on", return_value=False):
+    with unittest.mock.patch.object(projector, "is_on", return_value=False):
         fields = dict(parse_qsl(links.current_address(STOPS[1])))
     assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
     assert not {"17", "89", "0.7", "3"} & set(fields.values())
@@ -366,7 +368,7 @@ def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wan
     (found,) = problems.found
     assert "the tour has 6 steps" in found.sentence.lower()
     assert len(found.sentence) < 120
-    assert put_aside.tour() is None
+    assert shelf.tour() is None
     assert session.dataset() is SECRET
 
 
@@ -382,7 +384,7 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
 
 def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     tour.begin()
-    now = put_aside.tour()
+    now = shelf.tour()
     assert now is not None
     start, mean = STOPS[:2]
     step = tour.step_of(start)

@@ -18,7 +18,11 @@ from dpcore.common.text_fields import to_fields
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.report.document import report_json
 from pages.private_choice import actions
-from pages.shared import cache, catalogue, jobs, keys, links, report_content, session, shell, take_away
+from pages.shared import shell
+from pages.shared.base import cache, catalogue, keys
+from pages.shared.fields import jobs
+from pages.shared.report import report_content, take_away
+from pages.shared.session import links, session
 from tests.pages.driving import (
     ROOT,
     SHOP_EVENTS,

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.shared import jobs, turns
-from pages.shared.jobs import Job
+from pages.shared.base import turns
+from pages.shared.fields import jobs
+from pages.shared.fields.jobs import Job
 from tests.pages.driving import PATIENCE, until
 
 

@@ -20,7 +20,9 @@ from dpcore.start.answer.answer import dots_said
 from dpcore.start.answer.found import rows_of_users
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared import catalogue, keys, ranges, session
+from pages.shared.base import catalogue, keys
+from pages.shared.fields import ranges
+from pages.shared.session import session
 from pages.start import advice, play
 from tests.pages.driving import (
     answer_of,

@@ -25,7 +25,9 @@ from dpcore.total.answer import answered
 from dpcore.total.answer import strategies as compared
 from dpcore.total.answer.found import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.shared import jobs, keys, ranges, session
+from pages.shared.base import keys
+from pages.shared.fields import jobs, ranges
+from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
     chart,

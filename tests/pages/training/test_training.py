@@ -24,7 +24,8 @@ from dpcore.training.parameters import DataSource, OtherMethods, TrainingParamet
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
-from pages.shared import demo, jobs, keys
+from pages.shared.base import demo, keys
+from pages.shared.fields import jobs
 from pages.training import answer, card, figures, report, tabs
 from pages.training.answer import Found, Stage, TrainingView
 from pages.training.upload import UPLOAD, TrainingData

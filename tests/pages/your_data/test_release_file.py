@@ -15,7 +15,8 @@ from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.report import csv_files
 from pages.private_choice import actions
-from pages.shared import keys, session
+from pages.shared.base import keys
+from pages.shared.session import session
 from tests.pages.driving import (
     PLENTY,
     address_of,

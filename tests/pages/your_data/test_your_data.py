@@ -12,7 +12,8 @@ import pytest
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
-from pages.shared import distribution_charts, session
+from pages.shared.figures import distribution_charts
+from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,

@@ -19,7 +19,8 @@ from dpcore.data import pair_distribution, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.shared import bringing, demo
+from pages.shared.base import demo
+from pages.shared.data import uploads
 from pages.your_data import upload_inputs, upload_roles
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -96,7 +97,7 @@ def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a
 def held(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
-    real = bringing.get_script_run_ctx
+    real = uploads.get_script_run_ctx
 
     def spied():
         context = real()
@@ -104,7 +105,7 @@ def held(monkeypatch):
         assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to drop
         return context
 
-    monkeypatch.setattr(bringing, "get_script_run_ctx", spied)
+    monkeypatch.setattr(uploads, "get_script_run_ctx", spied)
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.toy.parameters import ToyParameters
-from pages.shared.cache import cached
+from pages.shared.base.cache import cached
 from pages.toy.answer import ToyAnswer, compute
 
 

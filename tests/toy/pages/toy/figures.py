@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from dpcore.common.privacy import Provenance
 from dpcore.report import charts
-from pages.shared.report_content import Picture
+from pages.shared.report.report_content import Picture
 from pages.toy.answer import ToyAnswer
 
 

@@ -4,7 +4,13 @@ import streamlit as st
 
 from dpcore.toy.heavy import noisy_counts
 from dpcore.toy.parameters import ToyParameters
-from pages.shared import cards, fields, figures, jobs, keys, layout, lazy_tabs, session, take_away
+from pages.shared.base import keys
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.report import take_away
+from pages.shared.screen import layout, lazy_tabs
+from pages.shared.session import session
 from pages.toy import cached
 from pages.toy.answer import ToyAnswer
 from pages.toy.card import card

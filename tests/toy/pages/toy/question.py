@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.toy.parameters import Shown, ToyParameters
-from pages.shared.question import Field, From, Question, of_values, public
+from pages.shared.base.question import Field, From, Question, of_values, public
 
 QUESTION = Question(
     name="toy",

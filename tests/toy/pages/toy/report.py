@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.dataset import Dataset
 from dpcore.report.script import Source
 from dpcore.toy.parameters import ToyParameters
-from pages.shared.report_content import ReportContent
+from pages.shared.report.report_content import ReportContent
 from pages.toy.answer import ToyAnswer
 from pages.toy.card import card
 from pages.toy.figures import pictures

@@ -1,0 +1,54 @@
+"""Every page of the app, once: navigation, links, Start's advice and the README's table read this."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+
+from pages.shared.base.question import Question
+
+ORDER = (
+    "start",
+    "your_data",
+    "mean",
+    "total",
+    "per_group",
+    "quantile",
+    "learning",
+    "training",
+    "regression",
+    "multitask",
+    "factorisation",
+    "data_owners",
+    "gap_examples",
+    "private_choice",
+)
+"""The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""
+
+
+def read(order: Iterable[str]) -> tuple[Question, ...]:
+    """What the questions in these folders declare of themselves.
+
+    Raises:
+        ValueError: One calls itself otherwise than its folder.
+    """
+    found: list[Question] = []
+    for name in order:
+        question: Question = importlib.import_module(f"pages.{name}.question").QUESTION
+        if question.name != name:
+            raise ValueError(f"the question in folder {name} calls itself {question.name}")
+        found.append(question)
+    return tuple(found)
+
+
+PAGES = read(ORDER)
+
+
+def named(name: str) -> Question | None:
+    """The question with this folder; None where there is none."""
+    return next((spec for spec in PAGES if spec.name == name), None)
+
+
+def page(title: str) -> Question:
+    """The page with this title."""
+    return next(spec for spec in PAGES if spec.title == title)

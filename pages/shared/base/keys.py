@@ -1,0 +1,68 @@
+"""The shell's own keys of the browser session. A question's are `Question.key`: its name, a point, the field."""
+
+from __future__ import annotations
+
+# What is loaded, and how a link can name it (pages.shared.session.session).
+LOADED = "loaded_data"
+# What was spent on each set of data.
+LEDGERS = "ledgers"
+# What a click on Save session writes.
+SESSION_FILE = "session_holder"
+# What was pinned, and what the current page offers to pin; set by the page.
+PINS = "pins"
+PIN_OFFERED = "pin_offered"
+# Data beside those that are loaded, to be compared with them (pages.shared.compare.second_data_set).
+SECOND = "second_data"
+# Counts loads, so that widgets which depend on the data start afresh with new data.
+DATA_VERSION = "data_version"
+# Set once the link of this session has been read, and what was wrong with it.
+LINK_READ = "link_read"
+LINK_PROBLEMS = "link_problems"
+# The parameters that the current page offers to a link; set by the page, read by the shell.
+PAGE_PARAMETERS = "page_parameters"
+# What is wrong with fields that the page's question goes on without, by session key; set by the page.
+ASIDE = "aside"
+
+# Shell.
+EPSILON = "epsilon"
+EPSILON_SLIDER = "epsilon_slider"
+EPSILON_PAGE = "epsilon_page"
+
+# By which figures reach the browser before the rest of the page (pages.shared.figure.ahead).
+FIGURES_AHEAD = "figures_ahead"
+
+# The tour over the pages with all that it put aside, and the page that it goes to next (pages.shared.session.tour).
+TOUR = "tour"
+TOUR_GOES_TO = "tour_goes_to"
+
+# Whether the app is shown on a projector.
+PRESENTING = "presenting"
+
+# The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
+# library that a person chose is one for all cards.
+CARD_CODE = "_code"
+# Which dialog was asked for, until it is open; and whether one is open (pages.shared.base.dialogs).
+DIALOG_ASKED = "dialog_asked"
+DIALOG_OPEN = "dialog_open"
+CODE_LIBRARY = "code_library"
+CODE_FORM = "code_form_"
+
+KEPT = frozenset(
+    {
+        LOADED,
+        LEDGERS,
+        DATA_VERSION,
+        LINK_READ,
+        EPSILON,
+        EPSILON_SLIDER,
+        EPSILON_PAGE,
+        CODE_LIBRARY,
+        FIGURES_AHEAD,
+        PRESENTING,
+        TOUR,
+    }
+)
+"""What stays when a private copy takes the place of the data it was drawn from: none of it is read off those data.
+
+A copy drawn during the tour is one of the tour's data; what the tour put aside is about others, and must not be lost.
+"""

@@ -1,0 +1,103 @@
+"""What a page has drawn so far in this run: its main figure and its card, for what the machinery makes of them.
+
+Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
+first one that is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import plotly.graph_objects as go
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.common.privacy import Provenance
+from pages.shared.base.question import Question
+
+
+@dataclass(eq=False)
+class Drawn:
+    """One run of a page.
+
+    Attributes:
+        question: Of the page.
+        tabs: What the machinery adds to the page's tabs, by name; emptied where they are drawn.
+        beside: Makes the main figure that is shown of the one that the page made, and says what it adds to it.
+        before: The tab of the page's own that they stand before.
+        in_main: Whether what is drawn now stands in the place of the main figure.
+        figure: The main figure as the page made it; None before it was drawn.
+        card: The answer card; None before it was shown.
+        own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
+        answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
+            None for the page's.
+    """
+
+    question: Question
+    tabs: dict[str, Callable[[], object]] = field(default_factory=dict)
+    beside: Callable[[go.Figure], tuple[go.Figure, Provenance | None]] = lambda fig: (fig, None)
+    before: str = ""
+    in_main: bool = False
+    figure: go.Figure | None = None
+    card: Any = None
+    own: Any = None
+    answered: Any = None
+
+    def with_tabs(self, own: Mapping[str, Callable[[], object]]) -> dict[str, Callable[[], object]]:
+        """The page's tabs with those of the machinery, which a page that has one of that name keeps as its own."""
+        added = {name: draw for name, draw in self.tabs.items() if name not in own}
+        self.tabs = {}
+        names = list(own)
+        at = names.index(self.before) if self.before in names else len(names)
+        return {n: own[n] for n in names[:at]} | added | {n: own[n] for n in names[at:]}
+
+
+_NOW: ContextVar[Drawn | None] = ContextVar("drawn", default=None)
+
+
+def begin(run: Drawn | None) -> None:
+    """A run of a page begins, or has ended."""
+    _NOW.set(run)
+
+
+def now() -> Drawn | None:
+    """The run of the page that is drawn now; None outside of pages."""
+    return _NOW.get()
+
+
+def compares(own: Any) -> None:
+    """A page's own data, on which the tab *Compare* is to answer; with ``digest`` and ``provenance``."""
+    if (run := now()) is not None:
+        run.own = own
+
+
+def answers(parameters: Any) -> None:
+    """What the answer in sight is for, where a page goes on showing one while another is looked for.
+
+    Files and pins then name these settings, and not those that were entered since.
+    """
+    if (run := now()) is not None:
+        run.answered = parameters
+
+
+class MainPlace:
+    """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
+
+    def __init__(self, place: DeltaGenerator) -> None:
+        self._place = place
+
+    def __enter__(self) -> DeltaGenerator:
+        if (run := now()) is not None:
+            run.in_main = True
+        self._place.__enter__()
+        return self._place
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._place.__exit__(kind, error, trace)
+        if (run := now()) is not None:
+            run.in_main = False

@@ -1,0 +1,47 @@
+"""For a projector: larger type, thicker lines and no sidebar. ``?present=1`` in the address, or a button, begins it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from pages.shared.base import keys
+
+MARK = "present"
+"""In the address; any link takes it along."""
+TYPE_SIZE, USUAL_SIZE = 22, 16
+"""Of the page's root, in pixels: nearly all that Streamlit draws is measured in it, and figures follow."""
+
+Width = int | Literal["stretch"]
+
+
+def is_on() -> bool:
+    """Whether this session presents. To be asked first by the script: navigation takes the mark out of the address."""
+    if MARK in st.query_params and keys.PRESENTING not in st.session_state:
+        st.session_state[keys.PRESENTING] = st.query_params[MARK] == "1"
+    return bool(st.session_state.get(keys.PRESENTING))
+
+
+def type_size() -> str:
+    """Of the page's root, in CSS; empty where it is the usual one."""
+    return f"{TYPE_SIZE}px" if is_on() else ""
+
+
+def wide(width: Width) -> Width:
+    """The width of a field in pixels, wider where its letters are larger."""
+    return width * TYPE_SIZE // USUAL_SIZE if isinstance(width, int) and is_on() else width
+
+
+def button() -> None:
+    """Begin, or leave."""
+    on = is_on()
+    if st.button(
+        "Leave presentation" if on else "Present",
+        key="present",
+        icon=":material/close_fullscreen:" if on else ":material/slideshow:",
+        type="tertiary",
+        help=None if on else "Larger type and no sidebar, for a projector.",
+    ):
+        st.session_state[keys.PRESENTING] = not on
+        st.rerun()

@@ -1,0 +1,256 @@
+"""What a question declares once: its place in the app, its fields, and what each field may have come from.
+
+Widgets, session keys, links, resets, reports and the sentences on empty fields follow from it.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dpcore.dataset import Dataset
+
+UNSET = object()
+"""No value of its own; None is one."""
+
+
+class From(enum.Enum):
+    """Where what stands in a field may have come from, hence what happens to it when the data change.
+
+    A private copy takes the place of the data that it was drawn from. What may have been read off those data must not
+    stay beside it: it could reach a link or a release. So a field is kept only where it is declared public.
+    """
+
+    PUBLIC = "public: it is never read off data"
+    OWN_DATA = "it belongs to data or a file that the page has for itself"
+    VALUES = "it may have been read off values, where there were some"
+    DATA = "it may have been read off the data"
+
+    def each(self, *names: str) -> dict[str, From]:
+        """All these names with this origin, as `Question.also` has them."""
+        return dict.fromkeys(names, self)
+
+
+class Facet(enum.Enum):
+    """What of the data in use a question answers from."""
+
+    ROWS = "how many rows each user has"
+    VALUES = "a value in each row"
+    GROUPS = "a group, product or task in each row"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a question's parameters object, as a person meets it.
+
+    Type, default and range are those of the parameters object, which judges.
+
+    Attributes:
+        label: Of the widget.
+        help: Shown at the label.
+        comes_from: Where its content may have come from; the cautious end unless declared, by `public` or `of_values`,
+            which on a page with data of its own is these.
+        renewed: Whether it starts afresh with new data, of which it says nothing.
+        sentence: How a sentence names it that says it is empty; the label where the parameters object must have a
+            number, else empty, as it may be left empty.
+        asked: What it is called in a report; the label where empty.
+        first: What the widget begins with, where that is not the default of the parameters object.
+        names: What is written on the buttons or the list, for fields with few values.
+        as_list: Whether these stand in a list and not on buttons.
+        slider: (from, to, step) of a field that is set by a slider.
+        stops: The values of a slider that has no others.
+        format: How the slider writes its number; Streamlit's own way where empty.
+        longest: Most characters of a text.
+        holds: bool or str where the parameters object has that, and float of numbers, whole ones too.
+        whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
+        step: What they count by where that is not 1.
+        published: Whether every release states it, as it does the ends of a range: it is asked of what the quantity is,
+            never of the data. It stays in the browser's address beside private data, too.
+        placeholder: Shown while it is empty.
+        width: In pixels; None for as wide as there is room.
+    """
+
+    label: str = ""
+    help: str = ""
+    comes_from: From = From.DATA
+    renewed: bool = False
+    sentence: str = ""
+    asked: str = ""
+    first: Any = UNSET
+    names: Mapping[Any, str] | None = None
+    as_list: bool = False
+    slider: tuple[float, float, float] | None = None
+    stops: tuple[int, ...] = ()
+    format: str = ""
+    longest: int | None = None
+    holds: type = float
+    whole: bool = False
+    step: float | None = None
+    published: bool = False
+    placeholder: str = ""
+    width: int | None = None
+
+    @property
+    def called(self) -> str:
+        """How a sentence names it that says what is wrong with what it holds."""
+        return self.sentence or self.asked or self.label
+
+    def typed(self, hint: Any, own_data: bool) -> Field:
+        """With what follows from the type that the parameters object gives it."""
+        kinds = typing.get_args(hint) or (hint,)
+        is_number = int in kinds or float in kinds
+        comes_from = From.OWN_DATA if own_data and self.comes_from is From.DATA else self.comes_from
+        return replace(
+            self,
+            comes_from=comes_from,
+            holds=next((kind for kind in (bool, str) if kind in kinds), float),
+            sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
+            whole=self.whole or int in kinds,
+        )
+
+
+public = functools.partial(Field, comes_from=From.PUBLIC)
+"""A field that is never read off data."""
+of_values = functools.partial(Field, comes_from=From.VALUES)
+"""A field that may have been read off values."""
+range_end = functools.partial(of_values, published=True)
+"""One end of the range that values are clamped to."""
+EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
+"""The one field that all questions share."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One page.
+
+    Attributes:
+        name: Of its folders in the core and in the pages.
+        title: In the sidebar.
+        icon: Material icon.
+        url_path: In the address; empty for the first page.
+        group: Heading in the sidebar; empty for none.
+        sentence: What the page answers, one sentence; Start shows it, and the sidebar.
+        lead: The sentence under the page's title, Markdown.
+        heading: The page's title where it is not the one in the sidebar.
+        release: What a person says they want to release when this page is the answer; empty for none.
+        answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
+        own_data: Whether the page brings data of its own and leaves the session's alone.
+        own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
+        parameters: Class of the page's parameters object, None where there is none.
+        fields: The fields of that object but the shared epsilon.
+        also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
+        propose: What its fields hold for new data, by name, given the data and what they hold now.
+    """
+
+    name: str
+    title: str
+    icon: str
+    url_path: str
+    group: str
+    sentence: str
+    lead: str = ""
+    heading: str = ""
+    release: str = ""
+    answers_from: tuple[Facet, ...] = ()
+    own_data: bool = False
+    own_file: str = ""
+    parameters: type[Any] | None = None
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    also: Mapping[str, From] = field(default_factory=dict)
+    propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}
+        if asked - {"epsilon"} != set(self.fields):
+            raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
+        if set(self.fields) & set(self.also):
+            raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
+        hints = {} if self.parameters is None else typing.get_type_hints(self.parameters)
+        typed = {name: field.typed(hints[name], self.own_data) for name, field in self.fields.items()}
+        object.__setattr__(self, "fields", typed)
+
+    @property
+    def own_account(self) -> str:
+        """What the session holds, by name, of what was released of the page's own data; empty for none.
+
+        A ledger per set of data, which session files carry: it is called ``spent`` on every page with data of its own.
+        """
+        return "spent" if self.own_data and "spent" in self.also else ""
+
+    @functools.cached_property
+    def path(self) -> str:
+        """Path of the page's file, absolute. Every run of the app names all pages: looked for once."""
+        found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
+        if found is None or found.origin is None:
+            raise FileNotFoundError(f"the folder of {self.name} has no page.py")
+        return found.origin
+
+    def key(self, name: str) -> str:
+        """The session key of a field, or of what else the page keeps.
+
+        Raises:
+            KeyError: The question does not declare it.
+        """
+        if name not in self.fields and name not in self.also:
+            raise KeyError(f"{self.name} declares no {name}")
+        return f"{self.name}.{name}"
+
+    @property
+    def widgets(self) -> dict[str, str]:
+        """Session key by field of the parameters object, the shared epsilon among them."""
+        shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
+        return shared | {name: self.key(name) for name in self.fields}
+
+    def field(self, name: str) -> Field:
+        """The declaration of a field."""
+        return EPSILON if name == "epsilon" else self.fields[name]
+
+    def formula(self, room: str = "formula") -> str:
+        """How the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
+        return _text(Path(__file__).parents[2] / self.name / f"{room}.md")
+
+    def asked(self, *names: str) -> dict[str, str]:
+        """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""
+        chosen = names or (*self.fields,)
+        return {name: self.field(name).asked or self.field(name).label for name in ("epsilon", *chosen)}
+
+    def comes_from(self, name: str) -> From:
+        """Where what stands under this name may have come from.
+
+        A name with more behind it, set off by an underscore, goes by its beginning: a widget of each round, say. What
+        is declared nowhere is treated as read off the data.
+        """
+        if name in self.fields:
+            return self.fields[name].comes_from
+        declared = [
+            known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
+        ]
+        return self.also[max(declared, key=len)] if declared else From.DATA
+
+    def first(self, name: str) -> Any:
+        """What a field begins with."""
+        declared = self.field(name).first
+        return self._default(name) if declared is UNSET else declared
+
+    def forgotten(self, name: str) -> Any:
+        """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.
+
+        A default range of values would look like a choice that somebody made.
+        """
+        return None if self.field(name).comes_from is From.VALUES else self.first(name)
+
+    def _default(self, name: str) -> Any:
+        assert self.parameters is not None
+        default = next(f.default for f in fields(self.parameters) if f.name == name)
+        return None if default is MISSING else default
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

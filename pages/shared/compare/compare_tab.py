@@ -1,0 +1,156 @@
+"""The tab *Compare* of every question: what was pinned, two data sets, the best bound or way over ε, usual bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.answer import against
+from dpcore.answer.against import Against, OverEpsilon, Ways, WaysOverEpsilon
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Provenance
+from pages.shared.base import keys, page_run
+from pages.shared.base.cache import cached
+from pages.shared.base.question import Question
+from pages.shared.card import cards
+from pages.shared.compare import epsilon_figures, pin_table, second_data_set
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures, pins
+from pages.shared.session import session, stand_ins
+
+TITLE = "Compare"
+
+
+def tabs(of: Question) -> dict[str, Callable[[], object]]:
+    """What is added to the tabs of a question."""
+    return {} if of.parameters is None else {TITLE: lambda: show(of)}
+
+
+def finish(run: page_run.Drawn) -> None:
+    """Compare below everything else, on a page that has no tabs."""
+    if TITLE not in run.tabs or run.figure is None:
+        return
+    declared = second_data_set.declared_by(run.question) is not None
+    if not declared and not pins.of(run.question.name):
+        return
+    folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
+    if folded.open:  # What stands in it costs nothing while it is closed.
+        with folded:
+            show(run.question)
+
+
+def show(of: Question) -> None:
+    """Everything that compares."""
+    pin_table.show(of)
+    parameters = st.session_state.get(keys.PAGE_PARAMETERS)
+    if parameters is None or second_data_set.declared_by(of) is None:
+        return
+    run = page_run.now()
+    own = None if run is None else run.own
+    if of.own_data and own is None:
+        return
+    data = session.dataset() if pin_table.answers_from(of, session.dataset()) else stand_ins.demonstration()
+    try:
+        if own is None:
+            second_data_set.show(of, data, parameters)
+        show_over_epsilon(of, data if own is None else own, parameters)
+    except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
+        fields.say(refused.problems)
+
+
+def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
+    """What the question compares over ε, and the bounds that people take; or why it does not."""
+    compared = second_data_set.compared(of, parameters, data)
+    if isinstance(compared, str):
+        st.caption(compared)
+        return
+    kind: Provenance = compared.provenance or data.provenance
+    asked, epsilon = (data.digest, second_data_set.asked(of, parameters)), parameters.epsilon
+    ways = compared if isinstance(compared, Ways) else compared.ways
+    if ways is not None:
+        show_ways(of, asked, ways, epsilon, kind)
+    if isinstance(compared, Against):
+        show_curves(of, asked, compared, epsilon, kind)
+        if compared.error is not None:
+            show_candidates(compared, epsilon, kind)
+
+
+@cached(max_entries=8)
+def _ways(name: str, asked: tuple[str, Any], _of: Ways) -> WaysOverEpsilon:
+    return against.ways_over_epsilon(_of)
+
+
+def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, kind: Provenance) -> None:
+    """What each way costs over ε, and at the ε in use."""
+    st.markdown(f"**Against ε:** {ways.sentence}")
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with left:
+        picture = epsilon_figures.ways_picture(of.name, ways, _ways(of.name, asked, ways), epsilon, kind)
+        figures.show_picture(picture)
+    with right:
+        st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
+        frame = pd.DataFrame(against.rows_of_ways(ways, epsilon))
+        st.dataframe(frame, hide_index=True, alt="What each way costs at this ε", height="content")
+        cards.label(kind)
+
+
+@cached(max_entries=8)
+def _curves(name: str, asked: tuple[str, Any], _of: Against) -> OverEpsilon:
+    return against.over_epsilon(_of)
+
+
+def show_curves(
+    of: Question, asked: tuple[str, Any], compared: Against, epsilon: float, kind: Provenance
+) -> None:
+    """The best bound and its error over ε, with the ε in use."""
+    st.markdown("**Against ε:** the best bound, and the error that it reaches")
+    if compared.slow:
+        curves = _worked_out(of, asked, compared)
+        now = None
+    else:
+        curves = _curves(of.name, asked, compared)
+        now = compared.best(epsilon)
+    if curves is None or curves.epsilons.size == 0:
+        return
+    for place, picture in zip(
+        st.columns(2, gap="medium"),
+        epsilon_figures.pictures(of.name, compared, curves, epsilon, now, kind),
+        strict=True,
+    ):
+        with place:
+            figures.show_picture(picture)
+
+
+def _worked_out(of: Question, question: tuple[str, Any], compared: Against) -> OverEpsilon | None:
+    """The curves of work beside the page, which a button starts; None until there are some."""
+    key = f"{of.name}_against_job"
+    if jobs.watch(key, "Looking for the best bound at each ε"):
+        return None
+    done = jobs.result_of(key)
+    if done is not None and done[0] == question:
+        found: OverEpsilon = done[1]
+        return found
+    fields.button("Compute over ε", f"{of.name}_against", "play_arrow", _start, key, question, compared)
+    st.caption(f"The best bound is looked for at {len(against.FEW)} values of ε, which takes a while.")
+    return None
+
+
+def _start(key: str, question: tuple[str, Any], compared: Against) -> None:
+    jobs.start(key, question, lambda tell, stop: against.over_epsilon(compared, tell, stop), heavy=True)
+
+
+def show_candidates(compared: Against, epsilon: float, kind: Provenance) -> None:
+    """Round bounds and quantiles beside the best one."""
+    st.markdown("**Bounds that people take**, beside the best one at this ε")
+    rows = against.rows_of(against.candidates(compared, epsilon), compared)
+    st.dataframe(
+        pd.DataFrame(rows), hide_index=True, alt="Candidate bounds with their errors", height="content"
+    )
+    error = compared.error_of_candidates or compared.error_axis
+    axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
+    st.caption(f"{axes} {compared.caption}".strip())
+    cards.label(kind)

@@ -1,0 +1,184 @@
+"""What a page offers to pin, and the tab that lists what was pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import streamlit as st
+
+from dpcore.answer import Answer
+from dpcore.code.choice import PER_GROUP, Choice
+from dpcore.common import wording
+from dpcore.common.text_fields import to_text
+from dpcore.data.column_names import harmless
+from dpcore.dataset import Dataset
+from dpcore.report import csv_files
+from pages.shared.base import keys, page_run
+from pages.shared.base.question import Facet, Question
+from pages.shared.card import cards, file_button
+from pages.shared.fields import fields
+from pages.shared.figures import pins
+from pages.shared.figures.pins import Pin
+from pages.shared.session import session
+
+NONE_YET = (
+    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its curve and its answer, to be compared with "
+    "those of other data and settings."
+)
+HALF_OR_DOUBLE = "Half or double"
+"""The fact of a card that says what half and double of the bound cost."""
+
+
+def finish(run: page_run.Drawn) -> None:
+    """Note what a page offers to pin, once it is drawn."""
+    parameters = run.answered or st.session_state.get(keys.PAGE_PARAMETERS)
+    st.session_state[keys.PIN_OFFERED] = offered(run, session.dataset(), parameters)
+
+
+# --- What can be pinned -----------------------------------------------------------------------------------------------
+
+
+def offered(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin | None:
+    """The answer that a page shows, as a pin; None where it shows none.
+
+    Args:
+        run: What the page drew.
+        data: The session's.
+        parameters: The parameters object that the answer is for.
+    """
+    card: Answer | None = run.card
+    if run.figure is None or card is None or parameters is None:
+        return None
+    of = run.question
+    on_these = not of.own_data and answers_from(of, data)
+    epsilon = getattr(parameters, "epsilon", None)
+    name = data.name if on_these else f"{of.title}: data of its own" if of.own_data else "Demonstration"
+    numbers = [(number.label, number.text) for number in card.numbers[:2]]
+    number, error = [*numbers, ("", ""), ("", "")][:2]
+    budget = "" if epsilon is None else f", ε = {wording.entered(epsilon)}"
+    return Pin(
+        question=of.name,
+        name=(name if len(name) <= 28 else name[:27] + "…") + budget,
+        data=name,
+        epsilon=epsilon,
+        bound=number,
+        error=error,
+        rows_lost=_rows_lost(card, data) if on_these else None,
+        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
+        settings=tuple(_settings(of, parameters)),
+        disclosure=card.disclosure,
+        curve=pins.curve_of(run.figure),
+    )
+
+
+def answers_from(of: Question, data: Dataset) -> bool:
+    """Whether the data have what the question answers from; else its page shows something invented."""
+    held = {
+        Facet.ROWS: True,
+        Facet.VALUES: data.values is not None,
+        Facet.GROUPS: data.task_sizes is not None,
+    }
+    return not of.answers_from or any(held[facet] for facet in of.answers_from)
+
+
+def _rows_lost(card: Answer, data: Dataset) -> float | None:
+    """Share of all rows that a cap on rows leaves out; None for other bounds."""
+    forms = card.code.forms if card.code is not None else ()
+    choice = forms[0][1] if forms else None
+    if not isinstance(choice, Choice) or choice.released in PER_GROUP or choice.max_rows is None:
+        return None
+    return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
+
+
+def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:
+    """(what, value) of the fields that are not as at first."""
+    found = []
+    for name, field in of.fields.items():
+        value = getattr(parameters, name)
+        if value is None or value == of.first(name):
+            continue
+        if field.names is not None and value in field.names:
+            words = field.names[value]
+        else:
+            words = wording.entered(value) if type(value) in (int, float) else to_text(value)
+        found.append((field.asked or field.label or name, words))
+    return found
+
+
+# --- The list ---------------------------------------------------------------------------------------------------------
+
+
+def show(of: Question) -> None:
+    """The pins of a question: the table, and what can be done with them."""
+    held = pins.of(of.name)
+    if not held:
+        st.markdown(NONE_YET)
+        return
+    frame = pd.DataFrame([pins.said(pin) for pin in held]).map(harmless)
+    frame = frame.loc[:, (frame != "").any()]
+    st.dataframe(frame, hide_index=True, alt="The pinned answers, a line each", height="content")
+    disclosure = pins.strictest(pin.disclosure for pin in held)
+    drawn_here = sum(pin.curve is not None for pin in held)
+    if drawn_here > pins.MOST_GHOSTS:
+        st.caption(f"The figure shows the latest {pins.MOST_GHOSTS} that are on its axes.")
+    elif not drawn_here:
+        st.caption("This page's figure is no curve: pins are listed here only.")
+    if len(pins.all_pins()) >= pins.MOST:
+        st.caption(f"All {pins.MOST} places are taken: one more, and the oldest goes.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _change(of, held)
+        with st.popover("Copy", icon=":material/content_copy:", key=f"{of.name}_pins_copy"):
+            st.markdown("The table for a spreadsheet. Use the copy button in the corner of the box.")
+            st.code(frame.to_csv(index=False, sep="\t"), language=None)
+        file_button.draw(
+            "Pins (CSV)", f"{of.name}_pins.csv", disclosure, lambda: as_csv(held), key=f"{of.name}_pins_file"
+        )
+    cards.label(disclosure)
+
+
+def as_csv(held: tuple[Pin, ...]) -> str:
+    """The table as a file; the last column is the label of all of it."""
+    rows = [pins.said(pin) for pin in held]
+    columns: Mapping[str, npt.ArrayLike] = {
+        name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
+    }
+    return csv_files.columns_csv(columns, pins.strictest(pin.disclosure for pin in held))
+
+
+def _change(of: Question, held: tuple[Pin, ...]) -> None:
+    """Rename a pin, or remove it."""
+    names = [pin.name for pin in held]
+    chosen_key = f"{of.name}_pin_chosen"
+    if st.session_state.get(chosen_key) not in names:
+        st.session_state[chosen_key] = names[-1]
+    chosen = st.selectbox("Pin", names, key=chosen_key, width=260)
+    name_key = f"{of.name}_pin_name"
+    st.session_state[name_key] = chosen
+    st.text_input(
+        "New name", key=name_key, max_chars=60, on_change=_rename, args=(of.name, chosen, name_key), width=260
+    )
+    fields.button("Remove", f"{of.name}_pin_remove", "delete", _remove, of.name, chosen)
+    st.button(
+        "Remove all", key=f"{of.name}_pins_remove", on_click=_remove, args=(of.name, ""), type="tertiary"
+    )
+
+
+def _rename(question: str, chosen: str, key: str) -> None:
+    wanted = str(st.session_state.get(key) or "").strip()
+    if wanted and wanted != chosen:
+        name = pins.free_name(question, wanted)
+        pins.keep(
+            replace(pin, name=name) if (pin.question, pin.name) == (question, chosen) else pin
+            for pin in pins.all_pins()
+        )
+        st.session_state[f"{question}_pin_chosen"] = name
+
+
+def _remove(question: str, chosen: str) -> None:
+    """Remove one pin of a question, or all of them where none is named."""
+    pins.keep(pin for pin in pins.all_pins() if pin.question != question or (chosen and pin.name != chosen))

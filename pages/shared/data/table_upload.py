@@ -1,0 +1,287 @@
+"""An upload of rows with a label, features and an owner, for pages that have data of their own.
+
+Which column is the label, the user, a feature; one-hot with a reference level. A page that uses it declares in its
+question, beside its own entries, those of `ENTRIES`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpcore import counting
+from dpcore.common import wording
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
+from dpcore.common.markdown import plain
+from dpcore.common.privacy import Disclosure
+from dpcore.data import design_matrix, tables
+from dpcore.data.design_matrix import Design, Feature, FeatureKind
+from dpcore.dataset import Dataset
+from pages.shared.base import demo
+from pages.shared.base.question import From, Question
+from pages.shared.data import uploads
+from pages.shared.fields import fields
+
+PUBLIC = {
+    Disclosure.PRIVATE: "No: numbers computed from them must not be published",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
+}
+ENTRIES = dict.fromkeys(
+    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
+    From.OWN_DATA,
+)
+"""What the upload keeps in the session under its question."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file that was read and not used yet; what is costly to know of it is kept."""
+
+    table: tables.Table
+    account: str
+    levels: dict[str, tuple[str, ...]]
+
+    def levels_of(self, column: str) -> tuple[str, ...]:
+        if column not in self.levels:
+            self.levels[column] = design_matrix.levels(self.table, column)
+        return self.levels[column]
+
+
+@dataclass(frozen=True)
+class TableUpload:
+    """The upload of one page.
+
+    Attributes:
+        of: The page's question; ``loaded`` under it holds what ``used`` makes.
+        asked: What the table is to hold, on the uploader.
+        label: What the label's column is called.
+        public_help: What the question is about whether the data are public.
+        build: From table, design and disclosure to the data; raises `InvalidInput`.
+        used: From the data, the account that the file's content has, and the design, to what the page keeps: it has
+            ``dataset`` and ``account``, and ``design`` where the page needs it. A session file brings these, too.
+        check: What the page asks of data that come from a session file; raises `InvalidInput`.
+        levels_are_listed: Whether the levels of private categories must be listed, as a release names them.
+        about_columns: What the names of fields about single columns begin with; empty where there are none.
+        beside: Of what the page keeps, what the session holds beside it, by name, once it is opened from a file.
+    """
+
+    of: Question
+    asked: str
+    label: str
+    public_help: str
+    build: Callable[[tables.Table, Design, Disclosure], Dataset]
+    used: Callable[[Dataset, str, Design | None], Any]
+    check: Callable[[Dataset], object] = lambda data: None
+    levels_are_listed: bool = False
+    about_columns: str = ""
+    beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
+
+    @property
+    def label_key(self) -> str:
+        """Session key of the label's column."""
+        return self.of.key("role_") + "label"
+
+    @property
+    def user_key(self) -> str:
+        """Session key of the user's column."""
+        return self.of.key("role_") + "user"
+
+    @property
+    def features_key(self) -> str:
+        """Session key of the features' columns."""
+        return self.of.key("role_") + "features"
+
+    @property
+    def categories_key(self) -> str:
+        """Session key of the features that are categories."""
+        return self.of.key("role_") + "categories"
+
+    @property
+    def intercept_key(self) -> str:
+        """Session key of whether there is an intercept."""
+        return self.of.key("role_") + "intercept"
+
+    def show_uploader(self) -> None:
+        """Where a file is given."""
+        if demo.is_served():
+            uploads.say_served()
+            return
+        state = st.session_state
+        times = state.setdefault(self.of.key("round"), 0)
+        key = f"{self.of.key('file_')}{times}"
+        st.file_uploader(
+            self.asked,
+            key=key,
+            on_change=self._read,
+            args=(key,),
+            help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
+            "anywhere.",
+        )
+
+    def waits(self) -> bool:
+        """Whether a file was read and is not used yet."""
+        return st.session_state.get(self.of.key("table")) is not None
+
+    def show_choices(self) -> None:
+        """What was wrong with the last file; of one that waits, what its columns mean, and the way to use it."""
+        self._show_problems(st.session_state.get(self.of.key("problems"), ()))
+        opened: _Opened | None = st.session_state.get(self.of.key("table"))
+        if opened is not None:
+            self._show_columns(opened)
+
+    def _read(self, key: str) -> None:
+        state, files = st.session_state, uploads.files_of(key)
+        if not files:
+            return
+        file = files[0]
+        state[self.of.key("problems")], state[self.of.key("table")] = (), None
+        content = file.getvalue()
+        try:
+            table = counting.read_table(content, file.name)
+            if len(table.columns) < 2:
+                raise refusal("one column is not enough: a label and a user are needed")
+        except Exception as error:  # Whatever it is, the page stays usable.
+            name = InputProblem(f"the file {file.name} was not read")
+            state[self.of.key("problems")] = (name, *problems_of(error))
+        else:
+            state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
+            design = design_matrix.guess(table)
+            state[self.label_key], state[self.user_key], state[self.intercept_key] = (
+                design.label,
+                design.user,
+                design.intercept,
+            )
+            state[self.features_key] = [feature.column for feature in design.features]
+            state[self.categories_key] = [
+                f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
+            ]
+            state[self.of.key("public")] = Disclosure.PRIVATE
+        uploads.drop(files)
+        state[self.of.key("round")] += 1  # a new uploader: the file of the old one is gone
+
+    def _show_problems(self, problems: tuple[InputProblem, ...]) -> None:
+        if problems:
+            lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
+            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+
+    def _show_columns(self, opened: _Opened) -> None:
+        table, columns = opened.table, opened.table.columns
+        size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
+        st.markdown(f"**{plain(table.name)}**: {size}")
+        for note in table.notes:
+            st.caption(plain(note, 300))
+        st.dataframe(
+            uploads.preview(table), hide_index=True, alt="The first rows of the file", height="content"
+        )
+        with st.grid(3):
+            st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
+            st.selectbox("User: whose row it is", columns, key=self.user_key, persist_state="session")
+            st.multiselect(
+                "Features: what it is predicted from", columns, key=self.features_key, persist_state="session"
+            )
+            self._show_categories(opened)
+        design: Design | None = None
+        try:
+            design = self._design()
+            st.caption(plain(design_matrix.explain(design), 600))
+        except InvalidInput as refused:
+            fields.say(refused.problems)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
+        with st.container(horizontal=True):
+            used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
+            fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)
+        if used and design is not None:
+            self._use(opened, design)
+
+    def _show_categories(self, opened: _Opened) -> None:
+        """Which features are categories, and the level of each that is left out."""
+        state = st.session_state
+        chosen: list[str] = state[self.features_key]
+        state[self.categories_key] = [
+            column for column in state.get(self.categories_key, []) if column in chosen
+        ]
+        st.multiselect(
+            "Of these, as categories (one-hot)",
+            chosen,
+            key=self.categories_key,
+            persist_state="session",
+            help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
+        )
+        if self._lists_levels():
+            for column in state[self.categories_key]:
+                st.text_area(
+                    f"Levels of {plain(column, 30)}, one in each line",
+                    key=self._levels_key(column),
+                    persist_state="session",
+                    help="The public list, from what the column can be and not from these rows, which are private: a "
+                    "release names every level. The first one is the reference: it gets no feature, and any level "
+                    "that is not listed counts as it.",
+                )
+        for column in () if self._lists_levels() else state[self.categories_key]:
+            options, key = (
+                opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1],
+                self._reference_key(column),
+            )
+            if not options:
+                continue
+            if state.get(key) not in options:
+                state[key] = options[0]
+            st.selectbox(
+                f"Reference level of {plain(column, 30)}",
+                options,
+                key=key,
+                persist_state="session",
+                help="The level that gets no feature: the others' coefficients are differences from it.",
+            )
+        st.toggle(
+            "Intercept",
+            key=self.intercept_key,
+            persist_state="session",
+            help="A feature that is 1 in every row. Without it, a row at all reference levels is predicted as 0.",
+        )
+
+    def _reference_key(self, column: str) -> str:
+        return self.of.key("reference_") + column
+
+    def _levels_key(self, column: str) -> str:
+        return self.of.key("levels_") + column
+
+    def _lists_levels(self) -> bool:
+        private = st.session_state.get(self.of.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+        return self.levels_are_listed and private
+
+    def _design(self) -> Design:
+        state = st.session_state
+        features = tuple(
+            self._category(column) if column in state[self.categories_key] else Feature(column)
+            for column in state[self.features_key]
+        )
+        return Design(state[self.label_key], state[self.user_key], features, state[self.intercept_key])
+
+    def _category(self, column: str) -> Feature:
+        state = st.session_state
+        if not self._lists_levels():
+            return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
+        text = str(state.get(self._levels_key(column)) or "")
+        # Nothing written yet: `build` says that it must be.
+        return design_matrix.listed(column, text) if text.strip() else Feature(column, FeatureKind.CATEGORIES)
+
+    def _use(self, opened: _Opened, design: Design) -> None:
+        try:
+            with st.spinner("Reading the columns…"):
+                data = self.build(opened.table, design, st.session_state[self.of.key("public")])
+        except Exception as error:  # Whatever it is, the page stays usable.
+            self._show_problems(problems_of(error))
+            return
+        st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)
+        self._discard()
+        st.rerun()
+
+    def _discard(self) -> None:
+        st.session_state[self.of.key("table")] = None
+        st.session_state[self.of.key("problems")] = ()

@@ -1,0 +1,310 @@
+"""Long work beside the page: a thread with progress and Stop, kept in the session; cancelled is a result.
+
+The work runs in a thread, so that sliders stay live, and a fragment polls it. Its result stays in the session until the
+next start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of
+a session that nobody is connected to any more is told to stop. Of heavy work one piece runs at a time in the process,
+whichever session started it: two at once would each take twice as long, and twice the memory. Light work, a search that
+a moved slider starts, stands in a line (`pages.shared.base.turns`), and pages go before it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.progress import ShouldStop
+from pages.shared.base import dialogs, turns
+from pages.shared.fields import fields
+
+
+class Tell(Protocol):
+    """How work reports; a `dpcore.common.progress.Progress`, too."""
+
+    def __call__(self, share: float | None, so_far: Any = None) -> None:
+        """Told the share done, from 0 to 1, and, where there is something to show already, what was found so far.
+
+        None for the share that was told last.
+        """
+
+
+Work = Callable[[Tell, ShouldStop], Any]
+POLL_SECONDS = 0.4
+LOST_SECONDS = 5.0
+"""How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
+_LOOK_SECONDS = 0.5
+_HEAVY = threading.Semaphore(1)
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work.
+
+    Attributes:
+        question: What it works on, to tell whether its result still answers what is asked.
+        heavy: Whether it waits until no other heavy work runs in this process.
+        light: Whether it stands in the line of light work.
+        progress: Share done, 0 to 1.
+        so_far: What the work found until now, as it told; never changed afterwards, only replaced.
+        result: What the work returned; None while it runs, and where it failed.
+        problems: Why it failed; empty where it did not.
+        read_early: Whether the page last asked for the result while it worked.
+        again: The work, where it failed of what may not fail a second time.
+    """
+
+    question: Any
+    heavy: bool = False
+    light: bool = False
+    progress: float = 0.0
+    so_far: Any = None
+    read_early: bool = False
+    result: Any = None
+    problems: tuple[InputProblem, ...] = ()
+    again: Work | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _done: threading.Event = field(default_factory=threading.Event)
+    _dropped: bool = False
+    _in_queue: bool = False
+    _has_turn: bool = False
+    _line: turns.Line = field(default_factory=lambda: turns.LIGHT)
+    _place: turns.Place = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._place = self._line.place()
+
+    @property
+    def running(self) -> bool:
+        """Whether it still works."""
+        return not self._done.is_set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for other work now."""
+        return self._in_queue or self._place.waiting
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an error, and has no result."""
+        return not self.running and bool(self.problems)
+
+    def stop(self) -> None:
+        """Ask it to end; what it has found until then becomes its result."""
+        self._stop.set()
+        self._line.look_again()
+
+    def drop(self) -> None:
+        """Stop it, as nobody asks for its result any more: while it waits for others it does not even begin."""
+        self._dropped = True
+        self.stop()
+
+    def take_place_of(self, before: Job) -> None:
+        """Stand in the line where that work stands, if it does, and drop it."""
+        self._place = self._line.place(before._place)
+        before.drop()
+
+    def wait(self, seconds: float) -> None:
+        """Return when it is done, or after so many seconds."""
+        with turns.PAGES.wait():
+            self._done.wait(seconds)
+
+    def run(self, work: Work) -> None:
+        """Do the work in this thread.
+
+        Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped; but
+        not where it was dropped.
+        """
+        admitted = self.heavy and self._wait_for_turn()
+        if self.light:
+            self._line.pages.let_go_first(self._place)
+            self._has_turn = self._line.enter(self._place, self._stop.is_set)
+        try:
+            if not self._dropped:
+                self.result = work(self._report, self._should_stop)
+        except Exception as error:  # Whatever it is, the page says it in words and goes on.
+            self.problems = problems_of(error)
+            self.again = None if isinstance(error, InvalidInput) else work
+        finally:
+            if admitted:
+                _HEAVY.release()
+            if self._has_turn:
+                self._line.leave()
+            self._done.set()
+
+    def _wait_for_turn(self) -> bool:
+        """Return True with the turn, which is given back at the end; False where it was stopped before."""
+        self._in_queue = True
+        while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
+            pass
+        self._in_queue = False
+        return admitted
+
+    def _should_stop(self) -> bool:
+        if self._has_turn and not self._stop.is_set():
+            self._has_turn = self._line.step(self._place, self._stop.is_set)
+        return self._stop.is_set()
+
+    def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
+        """Ask it to end once ``is_lost`` has held for so many seconds; returns when it is done."""
+        since: float | None = None
+        while self.running:
+            since = (since or time.monotonic()) if is_lost() else None
+            if since is not None and time.monotonic() - since >= after:
+                self.stop()
+                return
+            self.wait(min(_LOOK_SECONDS, after))
+
+    def _report(self, share: float | None, so_far: Any = None) -> None:
+        if share is not None:
+            self.progress = min(max(share, 0.0), 1.0)
+        if so_far is not None:
+            self.so_far = so_far
+
+
+def start(
+    key: str,
+    question: Any,
+    work: Work,
+    seconds: float = POLL_SECONDS,
+    *,
+    heavy: bool = False,
+    light: bool = False,
+) -> Job:
+    """Stop what runs under this session key, and start anew. Short work is waited for.
+
+    Args:
+        key: In the session.
+        question: What it works on.
+        work: What to do.
+        seconds: How long it is waited for.
+        heavy: Whether it waits until no other heavy work runs.
+        light: Whether it stands in the line of light work; it is to ask often whether it should stop.
+    """
+    before: Job | None = st.session_state.get(key)
+    job = Job(question, heavy, light)
+    if before is not None:
+        job.take_place_of(before)
+    st.session_state[key] = job
+    threading.Thread(target=job.run, args=(work,), daemon=True).start()
+    job.wait(seconds)
+    if job.running and (is_lost := _loss_of_session()) is not None:
+        threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
+    return job
+
+
+def put(key: str, question: Any, result: Any) -> Job:
+    """Stop what runs under this session key; its place takes a result that is known already."""
+    before: Job | None = st.session_state.get(key)
+    if before is not None:
+        before.drop()
+    job = st.session_state[key] = Job(question)
+    job.run(lambda tell, should_stop: result)
+    return job
+
+
+def _loss_of_session() -> Callable[[], bool] | None:
+    """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
+        return None
+    runtime, session = Runtime.instance(), context.session_id
+    return lambda: not runtime.is_active_session(session)
+
+
+def result_of(key: str) -> tuple[Any, Any] | None:
+    """(question, result) of the work that is done under this key; None where there is none, or it failed."""
+    job: Job | None = st.session_state.get(key)
+    if job is None:
+        return None
+    job.read_early = job.running
+    return None if job.read_early or job.failed else (job.question, job.result)
+
+
+def so_far_of(key: str) -> tuple[Any, Any] | None:
+    """(question, what was found so far) of the work that runs under this key; None where there is nothing yet."""
+    job: Job | None = st.session_state.get(key)
+    if job is None or not job.running or job.so_far is None:
+        return None
+    return job.question, job.so_far
+
+
+def failure_of(key: str) -> tuple[InputProblem, ...]:
+    """Why the work under this key failed; empty where it did not."""
+    job: Job | None = st.session_state.get(key)
+    return job.problems if job is not None and job.failed else ()
+
+
+def watch(key: str, doing: str, measured: bool = True) -> bool:
+    """While work runs under this key: a progress bar and Stop. The page is drawn anew when it tells more, or ends.
+
+    Where it failed, this says why, and offers to try again what may not fail a second time.
+
+    Returns:
+        Whether it runs.
+    """
+    rerun_if_ended(key)
+    job: Job | None = st.session_state.get(key)
+    if job is None or not job.running:
+        say_failure(key)
+        return False
+    _bar(key, doing, measured, job.so_far)
+    return True
+
+
+def rerun_if_ended(key: str) -> None:
+    """Run the page again where the work under this key has ended since this run asked for its result.
+
+    Else what was found until then would stand as if it were all, as nothing looks at work that has ended.
+    """
+    job: Job | None = st.session_state.get(key)
+    if job is not None and job.read_early and not job.running and not dialogs.in_sight():
+        job.read_early = False
+        st.rerun()
+
+
+def say_failure(key: str) -> bool:
+    """Where the work under this key failed: why, and a button to start it again. Returns whether it did."""
+    job: Job | None = st.session_state.get(key)
+    if job is None or not job.failed:
+        return False
+    fields.say(job.problems)
+    if job.again is not None:
+        again = job.again
+        st.button(
+            "Try again",
+            key=f"{key}_retry",
+            on_click=_start_again,
+            args=(key, job.question, again),
+            icon=":material/refresh:",
+        )
+    return True
+
+
+def _start_again(key: str, question: Any, work: Work) -> None:
+    before: Job | None = st.session_state.get(key)
+    heavy, light = (False, False) if before is None else (before.heavy, before.light)
+    start(key, question, work, heavy=heavy, light=light)
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _bar(key: str, doing: str, measured: bool, shown: Any) -> None:
+    job: Job | None = st.session_state.get(key)
+    if (job is None or not job.running or job.so_far is not shown) and not dialogs.in_sight():
+        st.rerun()
+    if job is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if job.waiting:
+            others = "other long work in this app ends" if job.heavy else "other searches in this app end"
+            st.markdown(f"Waiting until {others}…")
+        elif measured:
+            st.progress(job.progress, f"{doing}: {job.progress:.0%}")
+        else:
+            st.markdown(f"{doing}…")
+        st.button("Stop", key=f"{key}_stop", on_click=job.stop, icon=":material/stop:")

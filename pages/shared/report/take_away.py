@@ -1,0 +1,173 @@
+"""The part of every Downloads tab that takes the whole answer away: report, its JSON, and a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from dpcore.answer.methods import Methods
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.text_fields import from_fields
+from dpcore.data import generators, samples
+from dpcore.dataset import Dataset
+from dpcore.report.document import report_json
+from dpcore.report.script import Source
+from pages.shared.card import file_button
+from pages.shared.fields import fields as questions
+from pages.shared.figures import figures
+from pages.shared.report import citations, report_content, report_html
+from pages.shared.report.report_content import ReportContent
+from pages.shared.session import session, stand_ins
+
+MEGABYTES = 5
+"""Of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
+KILOBYTES = 30
+"""Most that a report without figures has: 17 to 29 kB."""
+
+
+def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
+    """Where a script gets the session's data from; arguments as in `Source`."""
+    loaded = session.loaded()
+    kind, fields = loaded.origin.kind, loaded.origin.fields
+    sample = kind if kind in samples.SAMPLES else ""
+    generator = None
+    if kind in generators.GENERATORS:
+        generator = from_fields(generators.GENERATORS[kind], fields)
+    return Source(loaded.dataset, sample, generator, rows=rows, disclosure=disclosure)
+
+
+def source_of(data: Dataset) -> Source:
+    """As `source` with rows, for a page that shows invented data where those in use lack what it needs.
+
+    A script of these reads the invented data, not those in use.
+    """
+    if data.digest == session.dataset().digest:
+        return source(rows=True)
+    return Source(data, stand_ins.SAMPLE_WITH_EVERYTHING, rows=True)
+
+
+Part = tuple[str, str, Callable[[], str | bytes]]
+"""A part of the answer as a file: label of its button, name of the file, and what makes it."""
+
+
+def draw(
+    stem: str,
+    disclosure: Provenance,
+    content: Callable[[], ReportContent],
+    methods: Methods | None,
+    holds: str = "",
+    parts: Sequence[Part] = (),
+    of_parts: Provenance | None = None,
+) -> None:
+    """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
+
+    Args:
+        stem: Of the files' names; also part of the widgets' keys.
+        disclosure: Of the data behind the answer.
+        content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
+            it must not look at the session or at caches of it.
+        methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
+            where nothing was chosen yet.
+        holds: What the parts hold, for those that are files of their own; empty for none.
+        parts: These, but the page's own JSON, which is the last.
+        of_parts: Of the data behind the parts, where these differ.
+    """
+
+    def with_methods() -> ReportContent:
+        return replace(content(), methods=methods)
+
+    _files(stem, disclosure, with_methods)
+    citations.show(methods, stem)
+    if holds:
+        st.markdown(holds)
+        choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
+        file_button.draw_row([*parts, choice], of_parts or disclosure)
+
+
+def _choice(content: ReportContent) -> str:
+    assert content.choice is not None
+    return content.choice()
+
+
+def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
+    st.markdown(
+        "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
+        "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
+        "programs. The *script* computes and draws it again."
+    )
+    if disclosure is not Disclosure.PRIVATE:
+        st.caption(
+            f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
+        )
+        _buttons(stem, disclosure, content, public_only=False)
+        return
+    whole, public = st.columns(2, gap="large")
+    with whole:
+        st.markdown(
+            "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
+            f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
+        )
+        _buttons(stem, disclosure, content, public_only=False)
+    with public:
+        st.markdown(
+            "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
+            "**neither the choice nor its figures**, which are computed from private data. Less than "
+            f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
+            "what you chose by looking at these data."
+        )
+        _buttons(stem, disclosure, content, public_only=True)
+
+
+def _buttons(
+    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], public_only: bool
+) -> None:
+    """Report, JSON and script; the report that holds the answer is the main button."""
+    kept = Disclosure.PUBLIC if public_only else disclosure
+    public = "_public" if public_only else ""
+    report = figures.file_name(f"{stem}_report{public}", kept)
+    script = figures.file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    with st.container(horizontal=True):
+        for label, ending, mime, name, make in (
+            ("Report (HTML)", "html", "text/html", report, _html),
+            ("Report (JSON)", "json", "application/json", report, _json),
+            ("Script (Python)", "py", "text/x-python", script, _code),
+        ):
+            main = ending == "html" and not public_only
+            st.download_button(
+                label,
+                _maker(make, content, public_only),
+                file_name=f"{name}.{ending}",
+                mime=mime,
+                key=f"{stem}_report{public}_{ending}",
+                on_click="ignore",
+                type=questions.main_button() if main else "secondary",
+                icon=":material/download:",
+            )
+
+
+def html(of: ReportContent, made: datetime, public_only: bool) -> str:
+    """The report as HTML."""
+    report = report_content.make(of, made, public_only)
+    kept = {figure.key for figure in report.figures}
+    return report_html.report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})
+
+
+def _html(of: ReportContent, made: datetime, public_only: bool) -> str:
+    return html(of, made, public_only)
+
+
+def _json(of: ReportContent, made: datetime, public_only: bool) -> str:
+    return report_json(report_content.make(of, made, public_only))
+
+
+def _code(of: ReportContent, made: datetime, public_only: bool) -> str:
+    return report_content.script_text(of, made, public_only)
+
+
+def _maker(
+    make: Callable[[ReportContent, datetime, bool], str], content: Callable[[], ReportContent], public_only: bool
+) -> Callable[[], str]:  # fmt: skip
+    return lambda: make(content(), datetime.now(UTC), public_only)

@@ -1,0 +1,139 @@
+"""The page of every question: title and one sentence, the inputs in a line, the figure with the answer beside it.
+
+Everything a question draws stands in one fragment: a moved slider runs the question again, not the whole app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.shared.base import catalogue, dialogs, keys, page_run, projector, turns
+from pages.shared.base.question import Question
+from pages.shared.compare import compare_tab, pin_table, second_data_set
+from pages.shared.fields import ranges
+from pages.shared.screen import address, tour_bar
+from pages.shared.session import links, session, session_file, shelf, tour
+
+FIGURE_SHARE = (3, 2)
+"""Of the width, for the figure and for the answer beside it."""
+BEHIND, DOWNLOADS, COMPUTED = "Behind the answer", "Downloads", "How this is computed"
+"""Tabs that every question has: the first one, and the last two."""
+NOT_CARRIED = {
+    session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
+    session.RELEASED: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
+    "download its histogram in Your data.",
+}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a question draws.
+
+    Attributes:
+        line: The inputs that matter most; the privacy budget stands there already.
+        notes: What is wrong with the inputs, and what they leave out: right below them.
+        figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
+        answer: The answer card, on the right.
+        below: Everything else, as wide as the page.
+    """
+
+    line: DeltaGenerator
+    notes: DeltaGenerator
+    figure: page_run.MainPlace
+    answer: DeltaGenerator
+    below: DeltaGenerator
+
+    def more(self, key: str) -> DeltaGenerator:
+        """A place for all other inputs, folded up at the end of the line; to be asked for after the main ones.
+
+        Args:
+            key: Unique on the page.
+        """
+        return self.line.popover("More settings", icon=":material/tune:", key=key)
+
+
+def show(
+    of: Question, body: Callable[[Places], None], *, budget: bool = True, by_itself: bool = True
+) -> None:
+    """Draw a question's page.
+
+    Args:
+        of: The question.
+        body: Draws what is the question's own, into the places that it is given.
+        budget: Whether the shared epsilon stands first in the line of inputs.
+        by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
+    """
+
+    whole_app = True
+
+    def page() -> None:
+        if dialogs.is_asked() and not whole_app:
+            st.rerun()  # Its dialog is opened below, outside of the fragment.
+        dialogs.closed()  # Whoever moves something on the page reads none.
+        tour.follow()
+        st.session_state[keys.PAGE_PARAMETERS] = None
+        top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+        top.title(of.heading or of.title, width="content")
+        link = top.container(width="content", key="shell_link", horizontal=True)
+        touring = shelf.tour()
+        if touring is None:
+            st.markdown(of.lead)
+        else:  # In its place: what the page is about, the step's question says.
+            bar = st.container(key="tour_bar")
+        line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
+        if budget:
+            with line:
+                ranges.epsilon_control(of.name)
+        notes = st.container(key=f"{of.name}_notes")
+        figure, answer = st.columns(FIGURE_SHARE, gap="medium")
+        below = st.container()
+        run = page_run.Drawn(
+            of,
+            compare_tab.tabs(of),
+            beside=lambda fig: second_data_set.with_second(of, fig),
+            before=DOWNLOADS,
+        )
+        page_run.begin(run)
+        try:
+            body(Places(line, notes, page_run.MainPlace(figure), answer, below))
+        finally:
+            page_run.begin(None)
+        if touring is not None:
+            with bar:  # Last, as it goes by what was entered.
+                tour_bar.draw(of, touring)
+        with below:
+            compare_tab.finish(run)
+        pin_table.finish(run)
+        _offer_link(of, link)
+        # Not in the popover, whose content the browser makes only once it is opened.
+        address.follow(links.current_address(of), projector.type_size())
+        session_file.holder().content = session_file.take()
+
+    def ahead() -> None:
+        with turns.PAGES.run():  # Light work stands back.
+            page()
+
+    (st.fragment(ahead) if by_itself else ahead)()
+    whole_app = False
+    dialogs.open_asked()
+
+
+def _offer_link(of: Question, place: DeltaGenerator) -> None:
+    """The link of the page as it now stands; on the first page, before it the way into the tour."""
+    if of is catalogue.PAGES[0]:
+        with place:
+            tour_bar.begin_button()
+    if projector.is_on():
+        with place:
+            projector.button()
+    with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
+        st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
+        st.code(links.current_link(of), language=None, wrap_lines=True)
+        if note := NOT_CARRIED.get(session.loaded().origin.kind):
+            st.caption(note)
+        if not projector.is_on():
+            projector.button()

@@ -1,0 +1,78 @@
+"""Shows a plot: the picture of it, its data as a file, and controls for the ends of its axes."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.answer import Axis, Plot, Scale
+from dpcore.report import charts, plotly_figures
+from pages.shared.fields import ranges
+from pages.shared.figures import figures
+from pages.shared.session import session
+
+
+def picture(plot: Plot, label: str = "") -> figures.Picture:
+    """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows."""
+
+    def draw() -> go.Figure:
+        drawn = plotly_figures.figure(plot)
+        return charts.labelled(drawn, label) if label else drawn
+
+    alt = f"{label}. {plot.alt}" if label else plot.alt
+    return figures.Picture(plot.key, plot.title, draw, alt, plot.columns, plot.disclosure)
+
+
+def draw(plot: Plot, label: str = "") -> None:
+    """Draw a plot with a button for its data; ``label`` as of `picture`."""
+    figures.show_picture(picture(plot, label))
+
+
+def draw_titled(plot: Plot) -> None:
+    """As `draw`, below its title."""
+    st.markdown(f"**{plot.title}**")
+    draw(plot)
+
+
+def draw_beside(*several: Plot) -> None:
+    """Plots side by side, each below its title."""
+    for column, plot in zip(st.columns(len(several)), several, strict=True):
+        with column:
+            draw_titled(plot)
+
+
+def show(plot: Plot, y_only: bool = False, label: str = "") -> Plot:
+    """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
+
+    Args:
+        plot: What is drawn. Controls have those of its axes that are logarithmic.
+        y_only: Whether the horizontal axis follows that of another figure.
+        label: As of `picture`.
+    """
+    key = plot.key.replace("-", "_")
+    movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
+    movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
+    if not movable:
+        draw(plot, label)
+        return plot
+    name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
+    with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
+        chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
+    drawn_as = plot.within(**chosen)
+    figures.show_picture(picture(drawn_as, label), below, chart)
+    if outside := drawn_as.outside:
+        said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
+        # An axis without a control of its own stays as it is.
+        places = ((getattr(drawn_as, of), getattr(mark, of)) for mark in outside for of in movable)
+        widens = f" *{name}* widens them." if any(not axis.shows(at) for axis, at in places) else ""
+        chart.caption(f"Outside the axes: {said}.{widens}")
+    return drawn_as
+
+
+def ends(axis: Axis, key: str) -> tuple[float, float]:
+    """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
+    unit = f", {axis.unit}" if axis.unit else ""
+    label = f"{axis.name[:1].upper()}{axis.name[1:]}{unit}"
+    return ranges.range_control(
+        label, f"{key}_{axis.limits}_{session.data_version()}", *axis.limits, reach=axis.reach
+    )

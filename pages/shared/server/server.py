@@ -1,0 +1,71 @@
+"""What the app's server has besides Streamlit's own: routes, and checks that every request passes first."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.formparsers import MultiPartParser
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
+
+from dpcore.common import workspace
+from pages.shared.base import demo
+from pages.shared.figure import serving
+from pages.shared.server.guard import Guard
+
+# Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
+# thousands of times; with more threads these spin while they wait for each other. Measured on two cores: the best
+# weights of a regression of 3,000 x 10 took 177 ms of processor time instead of 270, of 20,000 x 20 1.5 s instead of
+# 6.0, of 100,000 x 10 0.95 s instead of 5.3, and the clock agreed. And every session has a core, not all of them all.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Not beside a folder named `pages`: Streamlit would take that for automatic pages.
+SCRIPT = Path(__file__).resolve().parents[1] / "shell" / "main.py"
+# Streamlit 1.67 puts this folder into sys.path when a run begins and takes it out when that ends, unless it stands
+# there already. Work beside the page that imported a module in that moment walked over a list that moved, left out an
+# entry, and failed with ModuleNotFoundError. Last, so that nothing there takes the place of a library.
+if str(SCRIPT.parent) not in sys.path:
+    sys.path.append(str(SCRIPT.parent))
+
+# Starlette would write uploads of more than 1 MB to the temporary folder, as a file without a name, before Streamlit
+# takes them into memory as a whole. 0 is no limit: how large an upload may be, Streamlit judges before (maxUploadSize).
+MultiPartParser.spool_max_size = 0
+
+# Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
+ROUTES: list[BaseRoute] = [*serving.ROUTES]
+
+
+def middleware() -> list[Middleware]:
+    """What every request passes, the outermost first; all are outside Streamlit's own.
+
+    Ends the process with a sentence where the settings of a public demo are wrong.
+    """
+    try:
+        public = demo.public_origins()
+    except demo.SettingsError as error:
+        sys.exit(f"Sweet Spot does not start: {error}")
+    return [Middleware(Guard, public=public, served=demo.is_served()), *serving.MIDDLEWARE]
+
+
+@asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[None]:
+    """Load the pages' modules while the browser starts; leave no temporary folder behind at the end.
+
+    A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
+    """
+    threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    try:
+        yield
+    finally:
+        workspace.close_all()
+
+
+def _load_pages() -> None:
+    importlib.import_module("pages.shared.base.catalogue")

@@ -1,0 +1,66 @@
+"""What pages have drawn with noise, as a session file carries it.
+
+A page that keeps such things has a ``saved.py`` with ``ENTRY``, the name under which the session holds them, and
+
+    def to_json(held) -> Any                                  # what is written
+    def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are noted in the part
+    def joined(now, more) -> held                             # of the session and of a file, nothing lost
+
+``accounts`` is what the file says was released of the page's data, the account of its own where it has one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common.ledger import Ledger
+from dpcore.common.strict_json import Part
+from pages.shared.base import catalogue
+from pages.shared.base.question import Question
+
+_MODULES: dict[str, Any | None] = {}
+"""By page: looking for a file in every run of every page would take as long as a figure."""
+
+
+def _saved_by(name: str) -> Any | None:
+    if name not in _MODULES:
+        module = f"pages.{name}.saved"
+        _MODULES[name] = None if find_spec(module) is None else importlib.import_module(module)
+    return _MODULES[name]
+
+
+def _pages() -> list[tuple[Question, Any]]:
+    return [(of, saved) for of in catalogue.PAGES if (saved := _saved_by(of.name)) is not None]
+
+
+def take() -> dict[str, Any]:
+    """What the session holds, by name of the page."""
+    return {of.name: held for of, saved in _pages() if (held := st.session_state.get(of.key(saved.ENTRY)))}
+
+
+def to_json(held: Mapping[str, Any]) -> dict[str, Any]:
+    """As a file holds it, by name of the page."""
+    return {of.name: saved.to_json(held[of.name]) for of, saved in _pages() if of.name in held}
+
+
+def from_json(part: Part, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    """What a file holds, by name of the page; problems are noted."""
+    pages = {of.name: (of, saved) for of, saved in _pages()}
+    found = {}
+    for name, entry in (part.members((), tuple(pages)) or {}).items():
+        of, saved = pages[name]
+        found[name] = saved.from_json(entry, accounts.get(name if of.own_account else "", {}))
+    return {name: held for name, held in found.items() if held}
+
+
+def apply(held: Mapping[str, Any]) -> None:
+    """Put what a file holds beside what the session holds."""
+    for of, saved in _pages():
+        if of.name in held:
+            key = of.key(saved.ENTRY)
+            st.session_state[key] = saved.joined(st.session_state.get(key, {}), held[of.name])

@@ -1,0 +1,262 @@
+"""Permanent links: a version, where the data come from, and every field of the page's parameters object.
+
+A link never contains a number computed from private data: uploads and DP releases are named only as such, and
+sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
+exists; what is wrong with it is said field by field, and what is good is followed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.text_fields import good_fields, to_fields
+from pages.shared.base import catalogue, keys, projector
+from pages.shared.base.question import From, Question
+from pages.shared.fields import fields as questions
+from pages.shared.fields import ranges
+from pages.shared.session import session, shelf, tour
+
+VERSION = "1"
+VERSION_FIELD = "link"
+DATA_FIELD = "data"
+GENERATOR_PREFIX = "data."
+MAX_FIELDS = 40
+MAX_CHARACTERS = 100_000
+UPLOAD_MARK = "upload"
+"""Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
+RELOADED = (
+    "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
+    "address nor a link holds them"
+)
+KEPT_MARK = "kept"
+"""Stands in the address while something is pinned, or a data set is kept beside: a reload loses that, too."""
+KEPT_GONE = (
+    "what was pinned, or kept beside the data in use, is gone: it stays only until the page is loaded anew"
+)
+SPENT_MARK = "spent"
+"""Stands in the address once something was released: after a reload the account of it begins anew."""
+SPENT_GONE = "what was spent before is no longer counted: the account holds for one window, and begins at 0"
+ANEW = (RELOADED, KEPT_GONE, SPENT_GONE)
+"""What a page says that was loaded anew."""
+# For fields that every link has; the range of a label is one that nobody means.
+STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
+
+
+def link(
+    address: str, url_path: str, origin: session.Origin, parameters: Any | None, epsilon: float | None
+) -> str:
+    """The permanent link of a page.
+
+    Args:
+        address: Any address of this app; only its scheme and host are used.
+        url_path: Of the page.
+        origin: Where the data come from.
+        parameters: The page's parameters object; None for pages without.
+        epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
+    """
+    scheme, host, *_ = urlsplit(address)
+    return urlunsplit((scheme, host, "/" + url_path, _query(origin, parameters, epsilon), ""))
+
+
+def _query(
+    origin: session.Origin,
+    parameters: Any | None,
+    epsilon: float | None,
+    left_out: Collection[str] = (),
+    marks: Mapping[str, str] | None = None,
+) -> str:
+    """The fields of a link as a query; without ``left_out``, with ``marks``."""
+    fields = {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind}
+    fields.update({GENERATOR_PREFIX + name: text for name, text in origin.fields.items()})
+    if parameters is not None:
+        fields.update({name: text for name, text in to_fields(parameters).items() if name not in left_out})
+    elif epsilon is not None:
+        fields["epsilon"] = str(epsilon).removesuffix(".0")
+    return urlencode({**fields, **(marks or {})})
+
+
+@dataclasses.dataclass(frozen=True)
+class _OnlyEpsilon:
+    """What a page without parameters of its own takes from a link."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.raise_if_any()
+
+
+def read(
+    fields: Mapping[str, str], spec: Question
+) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
+    """What a link says.
+
+    Args:
+        fields: Its query fields.
+        spec: The page it points to.
+
+    Returns:
+        Where the data come from, session key to value of every widget that it sets, and what is wrong with fields
+        that are unknown, missing or out of range: those it does not set.
+
+    Raises:
+        InvalidInput: Another version, too many fields or too many characters: nothing can be made of it.
+    """
+    problems = Problems()
+    if fields.get(VERSION_FIELD) != VERSION:
+        problems.add("this link was made by another version of the app", remedy="Ask for a new one")
+    if len(fields) > MAX_FIELDS:
+        problems.add(f"a link has at most {MAX_FIELDS} fields; this one has {len(fields)}")
+    if (length := sum(len(name) + len(text) for name, text in fields.items())) > MAX_CHARACTERS:
+        what = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
+        problems.add(what, remedy="It may have been damaged; ask for it again")
+    problems.raise_if_any()
+    generator = {
+        name.removeprefix(GENERATOR_PREFIX): text
+        for name, text in fields.items()
+        if name.startswith(GENERATOR_PREFIX)
+    }
+    own = {
+        name: text
+        for name, text in fields.items()
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, SPENT_MARK, projector.MARK)
+        and not name.startswith(GENERATOR_PREFIX)
+        and not tour.is_mark(name)
+    }
+    origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
+    silent: dict[str, str] = {}
+    if UPLOAD_MARK in fields:
+        # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
+        if origin.kind in (session.UPLOADED, session.RELEASED):
+            origin = session.Origin(session.DEFAULT_SAMPLE)
+        if spec.parameters is not None:
+            known = {f.name for f in dataclasses.fields(spec.parameters)}
+            silent = {n: str(v) for n, v in STAND_INS.items() if n in known and n not in own}
+    kind, widgets = spec.parameters, spec.widgets
+    if kind is None:
+        kind, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+        silent = {} if "epsilon" in own else {"epsilon": str(ranges.DEFAULT_EPSILON)}
+    values, problems_of_fields = _widgets(kind, widgets, silent | own)
+    nobodys = {widgets[name] for name in silent}
+    return origin, {key: value for key, value in values.items() if key not in nobodys}, problems_of_fields
+
+
+def _widgets(
+    kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
+) -> tuple[dict[str, Any], list[InputProblem]]:
+    found, bad, problems = good_fields(kind, own, STAND_INS)
+    if bad:
+        rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
+        problems.append(InputProblem(f"not followed: {', '.join(bad)}; {rest}"))
+    # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
+    left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
+    if left & {"lower", "upper"}:
+        left |= {"lower", "upper"}
+    return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
+
+
+def apply_once(spec: Question) -> None:
+    """Read this session's link, if there is one, into the session state. To be called before any widget.
+
+    The data come first: what the link says of widgets overrides what loading data proposes.
+    """
+    if st.session_state.get(keys.LINK_READ):
+        return
+    st.session_state[keys.LINK_READ] = True
+    fields = st.query_params.to_dict()
+    session.loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
+    problems = Problems()
+    if VERSION_FIELD in fields:
+        _follow(fields, spec, problems)
+    tour.resume(fields, VERSION_FIELD in fields, problems)
+    if UPLOAD_MARK in fields:
+        problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+    if KEPT_MARK in fields:
+        problems.add(KEPT_GONE, remedy="Save session, in the sidebar, keeps it as a file")
+    if SPENT_MARK in fields:
+        problems.add(
+            SPENT_GONE, remedy="Open the session file that you saved, or add what you released to it yourself"
+        )
+    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
+
+
+def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> None:
+    """Load the link's data and set its widgets, as far as they are good."""
+    try:
+        origin, values, refused_fields = read(fields, spec)
+    except InvalidInput as refused:
+        problems.extend(refused.problems)
+        return
+    try:
+        session.use(origin.load(), origin)
+    except InvalidInput as refused:
+        problems.extend(refused.problems)
+        problems.add(f"shown instead: {session.dataset().name}")
+    problems.extend(refused_fields)
+    for key, value in values.items():
+        st.session_state[key] = value
+
+
+def current_address(spec: Question) -> str:
+    """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
+
+    Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
+    holds only fields that are declared public, and the ends of a range, which are public by what they are; of uploads,
+    of what is kept and of what was spent it says only that there was some. While a file of the page's own is in use,
+    whatever was entered may have been read off it; a page with data of its own goes by those alone.
+    """
+    data = session.loaded()
+    guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
+    if not spec.own_data:
+        guarded = guarded or session.original().dataset.is_private
+    left_out = (
+        [
+            name
+            for name, field in spec.fields.items()
+            if field.comes_from is not From.PUBLIC and not field.published
+        ]
+        if guarded
+        else []
+    )
+    own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
+    touring = shelf.tour()
+    kept: session.Loaded = data if touring is None else touring.before.loaded
+    marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
+    marks |= tour.marks()
+    aside = touring is not None and (touring.before.pinned or touring.before.second)
+    if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+        marks[KEPT_MARK] = "1"
+    if _has_spent():
+        marks[SPENT_MARK] = "1"
+    if projector.is_on():
+        marks[projector.MARK] = "1"
+    return _query(data.origin, *_state(spec), left_out, marks)
+
+
+def _has_spent() -> bool:
+    """Whether anything was released in this session, from the data in use or a page's own."""
+    own = [q.key(q.own_account) for q in catalogue.PAGES if q.own_account]
+    accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *own)]
+    return any(ledger.releases for account in accounts for ledger in account.values())
+
+
+def _state(spec: Question) -> tuple[Any | None, float | None]:
+    """The page's parameters object, and the shared epsilon where it is a good one."""
+    epsilon = st.session_state.get(keys.EPSILON)
+    return st.session_state.get(keys.PAGE_PARAMETERS), None if questions.epsilon_problems(
+        epsilon
+    ) else epsilon
+
+
+def current_link(spec: Question) -> str:
+    """The permanent link of the page as it stands."""
+    address = st.context.url or "http://127.0.0.1:8501"
+    return link(address, spec.url_path, session.loaded().origin, *_state(spec))

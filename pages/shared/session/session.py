@@ -1,0 +1,283 @@
+"""What a browser session holds: the loaded data set, how a link may name it, and what was released of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.text_fields import from_fields, to_fields
+from dpcore.data import generators, samples
+from dpcore.dataset import Dataset
+from pages.shared.base import cache, catalogue, keys
+from pages.shared.base.question import From
+from pages.shared.fields import jobs
+from pages.shared.figures import pins
+from pages.shared.session import shelf
+
+DEFAULT_SAMPLE = "online-retail-lines"
+UPLOADED = "upload"
+RELEASED = "dp-release"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a link names the data: a sample, a generator with its parameters, or an upload (not carried).
+
+    Attributes:
+        kind: Key of a sample, kind of a generator, `UPLOADED` or `RELEASED`.
+        fields: The generator's parameters as text.
+    """
+
+    kind: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self) -> Dataset:
+        """The data set that it names.
+
+        Raises:
+            InvalidInput: No such sample or generator, bad parameters, an upload or a release.
+        """
+        if self.kind in samples.SAMPLES:
+            if self.fields:
+                raise InvalidInput([f"{name[:40]} is not a parameter of a sample" for name in self.fields])
+            return samples.load(self.kind)
+        if self.kind in generators.GENERATORS:
+            generator = from_fields(generators.GENERATORS[self.kind], self.fields)
+            return generators.dataset(generator)
+        if self.kind == UPLOADED:
+            raise refusal(
+                "this link was made on uploaded data, which a link does not carry. Load them in Your data"
+            )
+        if self.kind == RELEASED:
+            raise refusal(
+                "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
+                "as a file, and load it in Your data"
+            )
+        raise refusal(f"no sample or generator is called {self.kind[:40]!r}")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A data set with its origin; for a DP release, also the data that it was made of.
+
+    Attributes:
+        dataset: The data.
+        origin: How a link names them.
+        made_of: The data behind a release that was drawn in this session.
+        set_aside: What stood in fields while ``made_of`` was in sight, by session key: it returns with those data.
+    """
+
+    dataset: Dataset
+    origin: Origin
+    made_of: Loaded | None = None
+    set_aside: Mapping[str, Any] = field(default_factory=dict)
+
+
+def loaded() -> Loaded:
+    """The session's data; the default sample before anything was chosen."""
+    if keys.LOADED not in st.session_state:
+        use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
+    found: Loaded = st.session_state[keys.LOADED]
+    return found
+
+
+def dataset() -> Dataset:
+    """The session's data set."""
+    return loaded().dataset
+
+
+def use(
+    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+) -> None:
+    """Make ``data`` the session's data; fields that say nothing of other data start afresh.
+
+    Data that a person brings end the tour: what they had entered before it returns first.
+    """
+    if (tour := shelf.tour()) is not None:
+        del st.session_state[keys.TOUR]
+        shelf.put_back(tour.before)
+    put_in_use(data, origin, made_of, set_aside)
+
+
+def end_tour() -> bool:
+    """Put back the data and the settings from before the tour. Returns whether there was one."""
+    tour = shelf.tour()
+    if tour is None:
+        return False
+    behind: Loaded = tour.before.loaded
+    del st.session_state[keys.TOUR]
+    put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
+    shelf.put_back(tour.before)  # Last: new data renew fields.
+    return True
+
+
+def put_in_use(
+    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+) -> None:
+    """The same as `use`, and the tour goes on.
+
+    Every question may propose what its fields hold for these data. A question proposes only what is public:
+    value bounds read off private values, say, would leak through a link or a release.
+    """
+    state = st.session_state
+    state[keys.LOADED] = Loaded(data, origin, made_of, set_aside or {})
+    state[keys.DATA_VERSION] = data_version() + 1
+    state[keys.LINK_PROBLEMS] = ()
+    for question in catalogue.PAGES:
+        for name, declared in question.fields.items():
+            if declared.renewed:
+                state[question.key(name)] = None
+        if question.propose is not None:
+            now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
+            for name, value in question.propose(data, now).items():
+                state[question.key(name)] = value
+
+
+def use_generator(generator: object) -> None:
+    """Generate and load."""
+    origin = Origin(generator.kind, to_fields(generator))  # type: ignore[attr-defined]
+    use(generators.dataset(generator), origin)  # type: ignore[arg-type]
+
+
+def original() -> Loaded:
+    """What releases are made of: the data behind the release in use, else the data in use."""
+    now = loaded()
+    return now.made_of or now
+
+
+def is_file(data: Loaded | None = None) -> bool:
+    """Whether data, by default those in use, came from a file: an upload, or a release that was loaded again."""
+    data = data or loaded()
+    return data.origin.kind in (UPLOADED, RELEASED) and data.made_of is None
+
+
+def same_for_all() -> bool:
+    """Whether the data in use are the same for everybody by themselves: a sample, or generated."""
+    return loaded().origin.kind not in (UPLOADED, RELEASED)
+
+
+def cleared(key: str) -> bool:
+    """Whether a field is empty since a release of data with values or totals came into use."""
+    now = loaded()
+    return key in now.set_aside and _held_values(now) and st.session_state.get(key) is None
+
+
+def _held_values(of: Loaded) -> bool:
+    """Whether the data behind a release had values or totals that a person may have seen."""
+    behind = of.made_of
+    return behind is not None and (behind.dataset.values is not None or behind.dataset.totals is not None)
+
+
+def ledger() -> Ledger:
+    """What was released in this session of the data behind what is in use; empty for other data.
+
+    Data are told apart by how many users have how many rows: the same file loaded again keeps its ledger.
+    """
+    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    return ledgers.get(original().dataset.histogram.digest, Ledger())
+
+
+def record(facts: ReleaseFacts) -> None:
+    """Note one more release of the original data: the ``charge`` of whatever draws from them."""
+    of = original().dataset.histogram.digest
+    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), of: ledger().after(facts)}
+
+
+def use_release(data: Dataset) -> None:
+    """Make a DP release of the original data the session's data; what the original may have told is set aside.
+
+    It fails closed: of what the session holds only that stays which a question or the shell declares public.
+
+    Args:
+        data: The release.
+    """
+    behind, before = original(), loaded().set_aside
+    forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
+    # After a second release what stood beside the original still returns, not what was entered beside the first.
+    aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
+    put_in_use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
+
+
+def use_original() -> None:
+    """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
+    aside, behind = loaded().set_aside, original()
+    forgotten = _forget(with_values=False)
+    put_in_use(behind.dataset, behind.origin)
+    for key, value in aside.items():
+        if key != keys.PINS:
+            st.session_state[key] = value
+    pins.keep(pins.joined(_pins_of(aside, forgotten), pins.all_pins()))
+
+
+def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
+    """The pins among what was set aside, at one time and another."""
+    found: tuple[pins.Pin, ...] = ()
+    for held in aside:
+        found = pins.joined(found, held.get(keys.PINS, ()))
+    return found
+
+
+def _forget(with_values: bool) -> dict[str, Any]:
+    """Drop what may have been read off the data in use, cached answers and background work among it.
+
+    Args:
+        with_values: Whether values or totals were in sight: if not, nothing can have been read off them.
+
+    Returns:
+        What a person had entered or chosen, by session key.
+    """
+    cache.forget()
+    state = st.session_state
+    aside: dict[str, Any] = {}
+    for key in map(str, list(state)):
+        if key in keys.KEPT:
+            continue
+        name, _, entry = key.partition(".")
+        question = catalogue.named(name)
+        comes_from = From.DATA if question is None else question.comes_from(entry)
+        if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
+            continue
+        held = state[key]
+        if key == keys.PINS:
+            # Those of private data are read off data; what the others show may be seen beside a release.
+            aside[key], state[key] = pins.parted(held)
+            continue
+        if key == keys.SECOND and isinstance(held, Loaded):
+            if held.dataset.is_private:
+                aside[key] = held
+                del state[key]
+            continue
+        if question is not None and entry in question.fields:
+            aside[key] = held
+            state[key] = question.forgotten(entry)
+            continue
+        if isinstance(held, jobs.Job):
+            held.stop()
+        elif question is not None and entry in question.also and _can_return(held):
+            aside[key] = held
+        del state[key]
+    return aside
+
+
+def _can_return(held: Any) -> bool:
+    """Whether what a page keeps beside its fields was typed or picked by a person: a number field holds a float.
+
+    The rest is counted or made by the page itself, and Streamlit lets nobody set a button or an editor of a table.
+    """
+    return isinstance(held, float | str)
+
+
+def data_version() -> int:
+    """How many times data were loaded in this session."""
+    return int(st.session_state.get(keys.DATA_VERSION, 0))
+
+
+def page_file(title: str) -> str:
+    """File of the page with this title, for links inside the app."""
+    return catalogue.page(title).path

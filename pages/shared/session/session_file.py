@@ -1,0 +1,503 @@
+"""A session as one file: what was entered, the data as far as there is room, and the account of what was released.
+
+Saved and opened again, on this computer or another, after the server was stopped too. It is read like a file that
+anybody may have written: what it is made of is checked whole before anything changes; what it says of fields is
+followed as far as the questions' parameters objects take it, as with a link. Opening a file never lowers what was
+spent: of the account in the session and the one in the file every release counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import typing
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.documents import document
+from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.strict_json import Part, load
+from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, to_text
+from dpcore.data import saved_dataset
+from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
+from pages.shared.base import catalogue, keys
+from pages.shared.base.question import Question
+from pages.shared.fields import fields
+from pages.shared.figures import pins
+from pages.shared.figures.pins import Pin
+from pages.shared.session import last_releases, links, own_tables, pins_json, session, shelf
+from pages.shared.session.own_tables import OwnTable
+
+SCHEMA = "sweetspot/session/1"
+MOST_BYTES = 80_000_000
+"""Of a file that is read. One with two full data sets is smaller."""
+MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
+"""Data sets with an account, releases of each, and characters of what names a data set at most."""
+CALLED = "the session file"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a session holds that a person entered or brought.
+
+    Attributes:
+        loaded: The data in use; None where a file has none.
+        epsilon: The shared epsilon; None where its field is empty.
+        settings: Session key to what the field holds, of every declared field that holds something.
+        accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
+        pins: What was pinned, those among it that are set aside beside a release.
+        second: The data beside those in use; None where there are none.
+        own: Tables that pages have for themselves, by name of the page.
+        drawn: What pages have drawn with noise, by name of the page.
+        left_out: What the session holds besides, and no file, a sentence each.
+    """
+
+    loaded: session.Loaded | None
+    epsilon: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
+    pins: tuple[Pin, ...] = ()
+    second: session.Loaded | None = None
+    own: Mapping[str, OwnTable] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def disclosure(self) -> Provenance:
+        """Of the file: private where anything in it is."""
+        loaded = self.loaded
+        held = (
+            [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
+        )
+        held += [] if self.second is None else [self.second.dataset]
+        # What an account is of, a digest says, which is as private as the data.
+        held += [table.dataset for table in self.own.values()]
+        if any(data.is_private for data in held) or any(self.accounts.values()):
+            return Disclosure.PRIVATE
+        return pins.strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
+
+
+@dataclass
+class Holder:
+    """Where the page leaves what a click on *Save session* writes: the button's thread knows nothing of the session."""
+
+    content: Content | None = None
+
+
+def holder() -> Holder:
+    """The session's."""
+    found: Holder = st.session_state.setdefault(keys.SESSION_FILE, Holder())
+    return found
+
+
+def take() -> Content:
+    """What the session holds now, during the tour what returns at its end; references, nothing is copied."""
+    state = st.session_state.to_dict()  # Once: each look into the session's own costs 15 times as much.
+    settings = {
+        key: state[key] for q in catalogue.PAGES for name in q.fields if (key := q.key(name)) in state
+    }
+    accounts: dict[str, Mapping[str, Ledger]] = {"": state.get(keys.LEDGERS, {})}
+    for question in catalogue.PAGES:
+        if question.own_account:
+            accounts[question.name] = state.get(question.key(question.own_account), {})
+    if (tour := shelf.tour()) is None:
+        before = shelf.Before(
+            session.loaded(), state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
+        )
+    else:
+        before = tour.before
+        mine = {key for q in catalogue.PAGES for key in shelf.entered(q)}
+        settings = {key: value for key, value in settings.items() if key not in mine} | {
+            key: value for key, value in before.entered.items() if _is_field(key)
+        }
+    loaded: session.Loaded = before.loaded
+    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, pins.all_pins()))
+    second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
+    own, drawn = own_tables.take(), last_releases.take()
+    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, tuple(_models()))
+
+
+def _models() -> Iterator[str]:
+    """What pages with an account of their own have released, of which a file holds the cost alone."""
+    for question in catalogue.PAGES:
+        if question.own_account and "draws" in question.also:
+            made = sum(map(len, st.session_state.get(question.key("draws"), {}).values()))
+            if made:
+                yield (
+                    f"{question.title}: {wording.counted(made, 'release')} that the page drew, to be downloaded there; "
+                    "the cost is on the account"
+                )
+
+
+def _is_field(key: str) -> bool:
+    name, _, entry = key.partition(".")
+    question = catalogue.named(name)
+    return question is not None and entry in question.fields
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+def text(content: Content, made: datetime | None = None) -> str:
+    """The file.
+
+    Args:
+        content: What the session holds.
+        made: When; now by default.
+    """
+    data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
+    second, more, room = _data(content.second, room)
+    own, further = own_tables.to_json(content.own, room)
+    left_out += [*more, *further, *content.left_out]
+    return document(
+        SCHEMA,
+        label=content.disclosure.label,
+        saved=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        left_out=left_out,
+        data=data,
+        second=second,
+        epsilon=_written(content.epsilon),
+        settings=_by_question(content.settings),
+        accounts=_accounts(content.accounts),
+        pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
+        own=own,
+        drawn=last_releases.to_json(content.drawn),
+    )
+
+
+def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | None, list[str], int]:
+    """The data, what is left out of them, and the bytes that are left for more."""
+    if loaded is None:
+        return None, [], room
+    found: dict[str, Any] = {"origin": loaded.origin.kind, "generator": dict(loaded.origin.fields)}
+    if loaded.origin.kind not in (session.UPLOADED, session.RELEASED):
+        return found, [], room
+    saved: SavedDataset = saved_dataset.to_json(loaded.dataset, room)
+    left_out = list(saved.left_out)
+    if saved.content is None:
+        return None, left_out, room
+    room = saved.room
+    found["content"] = saved.content
+    if loaded.made_of is not None:
+        behind, more, room = _data(loaded.made_of, room)
+        left_out += more
+        if behind is not None:
+            found |= {"made_of": behind, "set_aside": _by_question(loaded.set_aside)}
+    return found, left_out, room
+
+
+def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        if _is_field(key):
+            name, _, entry = key.partition(".")
+            found.setdefault(name, {})[entry] = _written(value)
+    return found
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    return {
+        name: {
+            digest: [
+                {"mark": mark, **facts_to_json(facts)}
+                for mark, facts in zip(ledger.marks, ledger.releases, strict=True)
+            ]
+            for digest, ledger in ledgers.items()
+        }
+        for name, ledgers in accounts.items()
+        if ledgers
+    }
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file holds.
+
+    Attributes:
+        content: What is good of it.
+        not_followed: What is wrong with settings, which then stay as they are.
+        left_out: What it says that it does not hold.
+        saved: When it was saved, as it says.
+    """
+
+    content: Content
+    not_followed: tuple[InputProblem, ...]
+    left_out: tuple[str, ...]
+    saved: str
+
+
+def read(content: bytes) -> Found:
+    """What a file holds; it changes nothing.
+
+    Args:
+        content: The file.
+
+    Raises:
+        InvalidInput: It is no session file of this version, or what it is made of was changed or damaged; all problems
+            at once.
+    """
+    whole = load(content, MOST_BYTES, CALLED)
+    if not isinstance(whole.value, dict) or whole.value.get("schema") != SCHEMA:
+        whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
+        whole.problems.raise_if_any()
+    found = whole.members(
+        [
+            "schema",
+            "made_with",
+            "label",
+            "saved",
+            "left_out",
+            "data",
+            "second",
+            "epsilon",
+            "settings",
+            "accounts",
+            "pins",
+        ],
+        ["own", "drawn"],  # Files of before have none.
+    )
+    whole.problems.raise_if_any()
+    assert found is not None
+    for name in ("made_with", "label", "saved"):
+        found[name].text(saved_dataset.SENTENCE)
+    left_out = [entry.text(saved_dataset.SENTENCE) for entry in found["left_out"].entries(100) or ()]
+    aside = Problems()  # Of settings: they are said, and the rest is followed.
+    epsilon = _epsilon(found["epsilon"], aside)
+    loaded = None if found["data"].value is None else _loaded(found["data"], aside)
+    second = None if found["second"].value is None else _loaded(found["second"], aside, behind=True)
+    accounts = _read_accounts(found["accounts"])
+    settings = _settings(found["settings"], aside)
+    pinned = pins_json.from_json(found["pins"])
+    own = own_tables.from_json(found["own"]) if "own" in found else {}
+    drawn = last_releases.from_json(found["drawn"], accounts) if "drawn" in found else {}
+    whole.problems.raise_if_any()
+    held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn)
+    return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
+
+
+def _epsilon(part: Part, aside: Problems) -> float | None:
+    if part.value is None:
+        return None
+    number = Part(part.value, part.place, aside).number()
+    problems = [] if number is None else fields.epsilon_problems(number)
+    aside.extend(problems)
+    return None if problems else number
+
+
+def _loaded(part: Part, aside: Problems, behind: bool = False) -> session.Loaded | None:
+    found = part.members(["origin", "generator"], ["content", "made_of", "set_aside"])
+    if found is None:
+        return None
+    kind, entered = found["origin"].text(40), found["generator"].named(links.MAX_FIELDS)
+    if kind is None or entered is None:
+        return None
+    texts = {name: entry.text(MAX_TEXT) for name, entry in entered.items()}
+    if kind not in (session.UPLOADED, session.RELEASED):
+        if set(found) != {"origin", "generator"} or None in texts.values():
+            part.refuse("a sample or a generator has nothing beside its name and its parameters")
+            return None
+        origin = session.Origin(kind, typing.cast(dict[str, str], texts))
+        try:
+            return session.Loaded(origin.load(), origin)
+        except InvalidInput as refused:
+            for problem in refused.problems:
+                part.refuse(problem.what)
+            return None
+    if "content" not in found or texts:
+        part.refuse("uploaded data and releases are their content, and have no parameters")
+        return None
+    dataset = saved_dataset.from_json(found["content"])
+    if dataset is not None and (dataset.release is not None) != (kind == session.RELEASED):
+        part.refuse("data are a release exactly where they say what it guarantees")
+    made_of, set_aside = None, {}
+    if "made_of" in found:
+        if behind or kind != session.RELEASED:
+            part.refuse("only a release in use is made of other data")
+            return None
+        made_of = _loaded(found["made_of"], aside, behind=True)
+        set_aside = _settings(found["set_aside"], aside) if "set_aside" in found else {}
+    return None if dataset is None else session.Loaded(dataset, session.Origin(kind), made_of, set_aside)
+
+
+def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
+    known = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
+    accounts: dict[str, dict[str, Ledger]] = {}
+    for name, of in (part.members((), tuple(known)) or {}).items():
+        for digest, entries in (of.named(MOST_DATASETS) or {}).items():
+            if Part(digest, of.place, of.problems).text(DIGEST) is None:
+                continue
+            ledger = _ledger(entries)
+            if ledger is not None:
+                accounts.setdefault(name, {})[digest] = ledger
+    return accounts
+
+
+def _ledger(part: Part) -> Ledger | None:
+    releases, marks = [], []
+    for entry in part.entries(MOST_RELEASES) or ():
+        found = entry.members([*FACTS, "mark"])
+        if found is None:
+            return None
+        facts, mark = facts_of(found, entry), found["mark"].text(40)
+        if facts is None or mark is None:
+            return None
+        releases.append(facts)
+        marks.append(mark)
+    if len(set(marks)) < len(marks):
+        part.refuse("a mark stands at two releases")
+        return None
+    return Ledger(tuple(releases), tuple(marks))
+
+
+def _settings(part: Part, aside: Problems) -> dict[str, Any]:
+    """Session key to value of what is good."""
+    found: dict[str, Any] = {}
+    for name, held in (Part(part.value, part.place, aside).named(200) or {}).items():
+        question = catalogue.named(name)
+        if question is None or question.parameters is None:
+            held.refuse("there is no such question here")
+            continue
+        found |= _fields(question, held.named(200) or {}, aside)
+    return found
+
+
+def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str, Any]:
+    """Session key to value of those fields of a question that its parameters object takes."""
+    assert of.parameters is not None
+    hints = field_types(of.parameters)
+    values: dict[str, Any] = {}
+    for name, part in held.items():
+        if name not in of.fields:
+            part.refuse("there is no such field here")
+        elif part.value is None:
+            if of.fields[name].names is None and hints[name] is not bool:
+                values[name] = None
+        else:
+            try:
+                values[name] = _typed(hints[name], part)
+            except ValueError:
+                part.refuse(f"this is not what the field {of.fields[name].label or name} holds")
+    empty = {name for name, value in values.items() if value is None}
+    good = _accepted(of, {name: value for name, value in values.items() if name not in empty}, empty)
+    for name in values:
+        if name not in good and name not in empty:
+            held[name].refuse(f"{of.fields[name].label or name} cannot be this: {to_text(values[name])[:40]}")
+    return {of.key(name): value for name, value in values.items() if name in good or name in empty}
+
+
+def _typed(hint: Any, part: Part) -> Any:
+    """The value as a widget holds it.
+
+    Raises:
+        ValueError: It is of another type.
+    """
+    kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if kind is not type(None)]
+    value = part.value
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return kind(value)
+        if kind is bool and isinstance(value, bool):
+            return value
+        if kind is str and isinstance(value, str) and len(value) <= MAX_TEXT:
+            value.encode()  # A UnicodeEncodeError is a ValueError.
+            return value
+        if kind in (int, float) and type(value) in (int, float) and abs(value) < 1e300:
+            return int(value) if kind is int and value == int(value) else float(value)
+    raise ValueError
+
+
+def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
+    """The fields that the parameters object takes: with the others, or alone under some choice of a list.
+
+    What does not apply now, the variance beside *Worst case*, say, is kept as it stands in its field.
+    """
+    assert of.parameters is not None
+    known = {f.name for f in dataclasses.fields(of.parameters) if f.init}
+    stand_ins = {name: value for name, value in links.STAND_INS.items() if name in known}
+    texts = {name: to_text(value) for name, value in values.items()}
+    silent = {name: str(value) for name, value in stand_ins.items() if name not in texts}
+    _, bad, _ = good_fields(of.parameters, silent | texts, stand_ins)
+    choices: list[dict[str, Any]] = [{}]
+    choices += [
+        {name: option}
+        for name, declared in of.fields.items()
+        for option in (declared.names or ())
+        if name in values
+    ]
+    # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
+    base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}
+    base |= dict.fromkeys(empty, math.nan)
+    return {
+        name
+        for name, value in values.items()
+        if (of.fields[name].names is None or value in of.fields[name].names)  # type: ignore[operator]
+        and (name not in bad or any(_taken(of, base | choice | {name: value}) for choice in choices))
+    }
+
+
+def _taken(of: Question, values: Mapping[str, Any]) -> bool:
+    assert of.parameters is not None
+    try:
+        of.parameters(**values)
+    except InvalidInput as refused:
+        return all(problem.what.endswith("got nan") for problem in refused.problems)
+    except (TypeError, ValueError):  # A field that may not be empty is.
+        return False
+    return True
+
+
+# --- Opening ----------------------------------------------------------------------------------------------------------
+
+
+def apply(content: Content) -> None:
+    """Make a file's content the session's. To be called before any widget that it sets, from a callback say."""
+    state = st.session_state
+    session.end_tour()  # Else its end would put the settings from before over those of the file.
+    # First: whatever stops this, nothing that was spent is forgotten.
+    for name, ledgers in content.accounts.items():
+        question = catalogue.named(name)
+        key = keys.LEDGERS if question is None else question.key(question.own_account)
+        now: dict[str, Ledger] = state.get(key, {})
+        state[key] = now | {
+            digest: now.get(digest, Ledger()).joined(ledger) for digest, ledger in ledgers.items()
+        }
+    pinned, second = content.pins, content.second
+    if (loaded := content.loaded) is not None:
+        set_aside = dict(loaded.set_aside)
+        if (
+            loaded.made_of is not None
+        ):  # As it was: pins of private data do not stand beside a release of them.
+            set_aside[keys.PINS], pinned = pins.parted(pinned)
+            if second is not None and second.dataset.is_private:
+                set_aside[keys.SECOND], second = second, None
+        session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
+    last_releases.apply(content.drawn)
+    own_tables.apply(content.own)
+    pins.keep(pins.joined(pins.all_pins(), pinned))
+    if second is not None:
+        state[keys.SECOND] = second
+    for key, value in content.settings.items():
+        state[key] = value
+    if content.epsilon is not None:
+        state[keys.EPSILON] = content.epsilon
+        state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
