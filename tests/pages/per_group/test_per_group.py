@@ -66,7 +66,7 @@ from tests.pages.driving import (
     work_waits_for_stop,
 )
 from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
-from tests.pages.reporting import MADE, assert_script_has_what_the_page_has, run
+from tests.pages.reporting import MADE, answer_of_script, assert_script_has_what_the_page_has, run
 
 assert SHOP.pairs is not None
 
@@ -443,7 +443,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     assert "Only how pairs are distributed is known" in whole
     assert told.numbers[0].text not in take_away.html(of, MADE, True)
     shown = on_data(private, "Per group")
-    assert_script_has_what_the_page_has(shown, of, tmp_path)
+    assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
         printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
         for number in told.numbers:
