@@ -93,7 +93,7 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     scale = unit.task_weights**2 / problem.budget
     start = time.perf_counter()
     p = cp.Variable(problem.num_tasks)
-    limits = [graph._matrix.multiply(scale).tocsr() @ p <= 1.0]
+    limits = [graph.matrix.multiply(scale).tocsr() @ p <= 1.0]
     costs_in_units = costs / scale / np.sum(costs / scale)
     question = cp.Problem(cp.Minimize(cp.sum(cp.multiply(costs_in_units, cp.inv_pos(p)))), limits)
     with warnings.catch_warnings():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.common import wording
+from dpcore.multitask import cvxpy_reference
 from dpcore.multitask.answer import compare, details, tab_words
 from dpcore.multitask.answer import plots as figures
 from dpcore.multitask.answer.found import Optima, Weighed, total_ratio
@@ -11,7 +13,7 @@ from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
-from pages.shared.card import cards
+from pages.shared.card import cards, solver_check
 from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 
@@ -56,9 +58,25 @@ def show_optimum(weighed: Weighed) -> None:
             "The optima have not been computed for these tasks and this loss. Millions of pairs take seconds; "
             "ε, δ and μ do not matter."
         )
-        return
-    _show_methods(weighed, optima)
-    _show_beside(weighed, optima)
+    else:
+        _show_methods(weighed, optima)
+        _show_beside(weighed, optima)
+    _show_check(weighed)
+
+
+def _show_check(weighed: Weighed) -> None:
+    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, cvxpy_reference.MOST_PAIRS
+    solver_check.show(
+        QUESTION.key("cvxpy_job"),
+        _optimum_question(weighed),
+        lambda stop: cvxpy_reference.beside(problem, stop),
+        "Total bound for β = 1",
+        f"A general solver takes too long for {wording.counted(pairs, 'pair')} of a user and a task; the comparison is "
+        f"offered up to {most:,}."
+        if pairs > most
+        else "",
+    )
+    cards.label(weighed.tasks.disclosure)
 
 
 def _show_methods(weighed: Weighed, optima: Optima) -> None:

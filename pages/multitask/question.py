@@ -146,6 +146,7 @@ QUESTION = Question(
             "Seed", "The same seed gives the same figure.", sentence="Seed of the experiment"
         ),
     },
-    also=From.PUBLIC.each("tabs", "relative") | From.DATA.each("optimum_job", "experiment_job", "download"),
+    also=From.PUBLIC.each("tabs", "relative")
+    | From.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,
 )

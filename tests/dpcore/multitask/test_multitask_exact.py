@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.multitask import exact, free, weight_skew, weights
+from dpcore.common.reference import compared
+from dpcore.multitask import cvxpy_reference, exact, free, weight_skew, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
 
@@ -41,6 +42,31 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
     assert answer.budget_use.max() <= 0.25
+
+
+@pytest.mark.parametrize("loss", Loss)
+def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, dense_of, loss: Loss) -> None:
+    graph = random_graph(7, num_users=30, num_tasks=6)
+    problem = TaskProblem.from_graph(graph, 0.25, loss)
+    certificate, ended = cvxpy_reference.solve(problem)
+    assert "optimal" in ended
+    assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
+    assert certificate.proves(1e-6)
+    # What it proves holds for our answer, and the other way round.
+    ours = exact.best_task_weights(problem, TIGHT)
+    assert ours.certificate is not None
+    assert certificate.lower_bound <= ours.total_bound * (1.0 + 1e-9)
+    assert ours.certificate.lower_bound <= certificate.value * (1.0 + 1e-9)
+
+
+def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -> None:
+    problem = TaskProblem.from_graph(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
+    certificate, ended = cvxpy_reference.solve(problem, solver="OSQP")  # It solves no such cones.
+    assert "failed" in ended
+    assert certificate.relative_gap > 0.0
+    mine, other = cvxpy_reference.beside(problem)
+    assert "times as long as Sweet Spot" in compared(mine, other)
+    assert cvxpy_reference.beside(problem, lambda: True)[1:] == ()
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -18,7 +18,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
-from dpcore.multitask import bounds, exact, files, free
+from dpcore.multitask import bounds, cvxpy_reference, exact, files, free
 from dpcore.multitask.answer import MultitaskFound, answered, details, find, plots, words
 from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
@@ -80,7 +80,7 @@ def at(opened: AppTest) -> AppTest:
     """The module's session on few generated tasks, with nothing else entered."""
     opened.session_state[keys.LOADED] = replace(opened.session_state[keys.LOADED], dataset=WITHOUT)
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    jobs = dict.fromkeys(("optimum_job", "experiment_job"))
+    jobs = dict.fromkeys(("optimum_job", "cvxpy_job", "experiment_job"))
     return tab(enter(opened, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
@@ -299,7 +299,7 @@ def test_a_long_table_keeps_both_ends():
     )
 
 
-def test_exact_optima_are_held_against_their_kind(at):
+def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
     tab(at, "Exact optimum")
     assert "not been computed" in shown_texts(at)
     finished(fine(at.button(key="tasks_find").click().run()), "multitask.optimum_job")
@@ -328,6 +328,17 @@ def test_exact_optima_are_held_against_their_kind(at):
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
     assert shown_texts(at).count(proved) == 2
+
+    finished(fine(at.button(key="multitask.cvxpy_job_start").click().run()), "multitask.cvxpy_job")
+    both = at.dataframe[-1].value.set_index("Solver")
+    assert both["Total bound for β = 1"].to_numpy() == pytest.approx(same.total_bound * problem.budget, rel=2e-6)
+    assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
+    assert "times as long as Sweet Spot" in shown_texts(at)
+    with monkeypatch.context() as patched:
+        patched.setattr(cvxpy_reference, "MOST_PAIRS", 10)
+        fine(at.run())
+        assert "offered up to 10" in shown_texts(at)
+        assert "multitask.cvxpy_job_start" not in [button.key for button in at.button]
     tab(at, layout.BEHIND)
     assert shown_texts(at).count(proved) == 2
 
