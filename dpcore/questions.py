@@ -74,6 +74,7 @@ ASKED = {
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
     "weights_gain": Question("gap_examples"),
+    "regression_weights": Question("regression", alone=(None,)),
     "task_weights": Question("multitask", takes=("group",), alone=(None,)),
     "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
 }

@@ -17,4 +17,5 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
+    Shares,
 )

@@ -224,6 +224,23 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """A row of cells for each of several columns of shares of 1: pale at 0, in the look's colour at 1.
+
+    Attributes:
+        name: What they are shares of, as it follows the number where the pointer is.
+        x: Column of the names along the horizontal axis.
+        of: The columns; the first one lies at 0 of the vertical axis, the next one at 1 ...
+        look: Whose colour they have.
+    """
+
+    name: str
+    x: str
+    of: tuple[str, ...]
+    look: Look
+
+
+@dataclass(frozen=True)
 class Regions:
     """A colour at every place of a grid, by kind; the name of a kind stands where most of it is, or in the legend.
 
@@ -341,7 +358,7 @@ class Level:
     legend: str = ""
 
 
-Item = Curve | Points | Bars | Cells | Regions | Hatched | Border | Mark | Band | Level
+Item = Curve | Points | Bars | Cells | Shares | Regions | Hatched | Border | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
     label and the noise's scale stand in the file's metadata.
     """
     frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
-    for j, name in enumerate(_distinct_from(problem.feature_names, ("row", "user_code"))):
+    for j, name in enumerate(distinct_from(problem.feature_names, ("row", "user_code"))):
         frame[name] = estimate.matrix[j]
     frame.attrs = {
         "label": disclosure.label,
@@ -45,8 +45,8 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
     return content.getvalue()
 
 
-def _distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
-    """The names, a word behind those that are taken: as often as it takes to be like no other name."""
+def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
+    """The names of coefficients, a word behind those that are taken: as often as it takes to be like no other name."""
     found = []
     for name in names:
         shown = name

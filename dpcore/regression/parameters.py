@@ -126,15 +126,15 @@ class RegressionParameters:
         epsilon: Privacy budget.
         lower: L, labels below are raised to it, in the labels' unit.
         upper: U, labels above are lowered to it; B = U - L.
-        source: Generated data or an upload.
+        source: Generated data or an upload. Data that are given are taken whatever stands here.
         variance_source: Where sigma^2 comes from.
         residual_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
-        num_rows: This and what follows: see `RegressionGenerator`.
-        informative: See `RegressionGenerator`.
-        uninformative: See `RegressionGenerator`.
-        label_noise: See `RegressionGenerator`.
-        exponent: See `RegressionGenerator`.
-        seed: See `RegressionGenerator`.
+        num_rows: n of generated data; see `RegressionGenerator` for this and what follows.
+        informative: Generated features with a coefficient.
+        uninformative: Generated features without one.
+        label_noise: Standard deviation of the generated labels' noise, in their unit.
+        exponent: alpha of the power law of rows per user of generated data.
+        seed: Of the generator.
 
     Raises:
         InvalidInput: A field is out of its range; all problems at once.

@@ -26,6 +26,7 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
+    Shares,
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, regions
@@ -75,6 +76,8 @@ def figure(plot: Plot) -> go.Figure:
             case Cells():
                 for trace in _cells(plot, item, grid(item.x, item.y)):
                     fig.add_trace(trace)
+            case Shares():
+                fig.add_trace(_shares(plot, item))
             case Regions():
                 _regions(fig, plot, item, grid(item.x, item.y))
             case Hatched():
@@ -148,7 +151,8 @@ def _axis(axis: Axis) -> dict[str, object]:
         found = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
     if axis.marked:
         places, words = zip(*axis.marked, strict=True)
-        found |= {"tickvals": places, "ticktext": words, "minor": {}}
+        found.pop("minor", None)
+        found |= {"tickvals": places, "ticktext": words}
     return found
 
 
@@ -270,6 +274,22 @@ def _cells(plot: Plot, of: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Co
         more = {"name": name, "showlegend": True, "hoverinfo": "skip"}
         drawn.append(go.Contour(x=x, y=y, z=times, contours=around, line=line, **more))
     return drawn
+
+
+def _shares(plot: Plot, of: Shares) -> dict[str, Any]:
+    # From next to nothing, so that it lies well on a light and on a dark page.
+    red, green, blue = (int(LINES[of.look]["color"][at : at + 2], 16) for at in (1, 3, 5))
+    return {
+        "type": "heatmap",
+        "x": plot.column(of.x),
+        "y": np.arange(len(of.of)),
+        "z": np.array([plot.column(name) for name in of.of], dtype=np.float64),
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "colorscale": [[share, f"rgba({red}, {green}, {blue}, {share or 0.06:g})"] for share in (0.0, 1.0)],
+        "colorbar": {"tickformat": ".0%", "title": {"text": "Share"}, "thickness": 14},
+        "hovertemplate": f"{plot.x.said}: %{{x}}<br>%{{z:.1%}} {of.name}<extra></extra>",
+    }
 
 
 def _points(plot: Plot, of: Points) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.dataset import LabelledRows
+from dpcore.dataset import Dataset, LabelledRows
+from dpcore.regression.answer import RegressionFound, compute
+from dpcore.regression.answer.found import Stage
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, rows_of
 from dpcore.regression.prediction import ordinary_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
-from pages.regression import answer
 from pages.regression.upload import RegressionData
 from pages.shared.base.cache import cached
 
@@ -35,14 +36,14 @@ def regression_rows(digest: str, _table: LabelledRows) -> RegressionProblem:
 
 
 @cached(max_entries=3, own_data=True)
-def regression_answer(
+def regression_found(
     known: tuple[object, ...],
     parameters: RegressionParameters,
-    stage: answer.Stage,
-    _loaded: RegressionData,
+    stage: Stage,
+    _data: Dataset,
     _problem: RegressionProblem,
     _ours: LinearEstimate,
     _draws: CapDraws,
-) -> answer.RegressionView:
+) -> RegressionFound:
     """What the page shows; ``known`` names the data and what the searches have found."""
-    return answer.compute(_loaded, parameters, _problem, _ours, _draws, stage)
+    return compute(_data, parameters, _problem, _ours, _draws, stage)

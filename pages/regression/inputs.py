@@ -9,10 +9,12 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.markdown import plain
+from dpcore.dataset import Dataset
+from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer.found import ErrorOf, table_of
+from dpcore.regression.answer.words import FIT
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
-from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.card import FIT
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared.card import cards
@@ -55,8 +57,7 @@ def read(loaded: RegressionData, places: layout.Places) -> tuple[RegressionParam
     The question is None, with the sentences on the page, where the inputs do not fit together.
     """
     _propose(loaded)
-    table = loaded.dataset.table
-    assert table is not None
+    table = table_of(loaded.dataset)
     with places.line:
         fields.draw_all(QUESTION, "lower", "upper")
     with places.more("regression_more"):
@@ -106,19 +107,17 @@ def residual_variance(loaded: RegressionData, parameters: RegressionParameters) 
     if parameters.residual_variance is not None:
         return parameters.residual_variance
     data = loaded.dataset
-    assert data.table is not None
-    return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
+    return cached.regression_variance(data.digest, parameters.lower, parameters.upper, table_of(data))
 
 
-def _clipped(loaded: RegressionData, parameters: RegressionParameters) -> int:
+def _clipped(data: Dataset, parameters: RegressionParameters) -> int:
     """Labels outside [L, U]."""
-    table = loaded.dataset.table
-    assert table is not None
+    table = table_of(data)
     return int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
 
 
 def _warn(loaded: RegressionData, parameters: RegressionParameters) -> None:
-    rows, clipped = loaded.dataset.histogram.num_rows, _clipped(loaded, parameters)
+    rows, clipped = loaded.dataset.histogram.num_rows, _clipped(loaded.dataset, parameters)
     if clipped > WARN_CLIPPED * rows:
         st.warning(
             f"{wording.percent(clipped / rows)} of the labels are clipped: the coefficients will be off by more than "
@@ -129,15 +128,15 @@ def _warn(loaded: RegressionData, parameters: RegressionParameters) -> None:
             cards.label(loaded.dataset.provenance)
 
 
-def what_is_used(view: RegressionView) -> str:
+def what_is_used(found: RegressionFound) -> str:
     """The quantities that the answer is computed with, and where they come from."""
-    data, problem = view.loaded.dataset, view.problem
-    clipped = _clipped(view.loaded, view.parameters)
+    data, problem = found.data, found.problem
+    clipped = _clipped(data, found.parameters)
     return (
         f"{plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}"
-        + (" (read from private labels: do not publish)" if view.variance_is_private else "")
+        + (" (read from private labels: do not publish)" if found.variance_is_private else "")
         + f". {wording.counted(clipped, 'label')} ({wording.percent(clipped / problem.num_rows)}) "
         + f"{wording.agreeing(clipped, 'lies', 'lie')} outside [L, U]"
         + (f" and {wording.agreeing(clipped, 'is', 'are')} clipped." if clipped else ".")

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from pages.regression import card, data, inputs, release, studies, tabs, work
-from pages.regression import figures as regression_charts
-from pages.regression.answer import ErrorOf, RegressionView
+from dpcore.regression.answer import answered
+from dpcore.regression.answer.found import ErrorOf
+from pages.regression import data, inputs, release, studies, tabs, work
 from pages.regression.question import QUESTION
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
-from pages.shared.fields import fields, ranges
-from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, layout
+from pages.shared.fields import fields
+from pages.shared.screen import answer_tabs, layout, plots
+
+MAIN = {ErrorOf.COEFFICIENTS: "regression-caps", ErrorOf.PREDICTIONS: "regression-predictions"}
+"""The main figure, by the error that it is to show."""
 
 
 def body(places: layout.Places) -> None:
@@ -26,41 +28,34 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     page_run.compares(loaded.dataset)
     with places.notes:
-        view = work.answer(loaded, parameters)
-    if view is not None:
-        page_run.answers(view.parameters)
+        shown = work.find(loaded, parameters)
+    answer = None
+    if shown is not None:
+        loaded, found = shown
+        answer = answered(found.data, found.parameters, found)
+        page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
-            show_errors(view, of)
+            plots.show(answer.plots[MAIN[of]]())
     with own_data.state_line(places.below, QUESTION):
-        work.show_state(view)
-    if view is None:
+        work.show_state(None if answer is None else answer.found)
+    if answer is None:
         return
     tabs_of = {
-        "Release": lambda: release.show(view),
-        "Weights": lambda: tabs.show_weights(view),
-        "Against ε": lambda: studies.show_over_epsilon(view, of),
+        "Release": lambda: release.show(loaded, found),
+        "Weights": lambda: tabs.show_weights(answer),
+        "Against ε": lambda: studies.show_over_epsilon(found, of),
         "Figures 1 and 2": lambda: studies.show_paper_figures(parameters, of),
-        "Search": lambda: tabs.show_search(view),
+        "Search": lambda: tabs.show_search(found),
         "Examples": studies.show_examples,
     }
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(view),
+        answer,
         tabs_of,
-        lambda: tabs.show_files(view),
-        behind=lambda answer: tabs.show_behind(view, answer),
+        lambda: tabs.show_files(answer, loaded),
+        behind=tabs.show_behind,
     )
-
-
-def show_errors(view: RegressionView, of: ErrorOf) -> None:
-    """The main figure."""
-    limits = regression_charts.cap_limits(view, of)
-    version = f"{view.loaded.dataset.digest[:8]}_{of.value}_{view.parameters.value_bound:g}"
-    with ranges.under_figure("regression_ranges") as (chart, below):
-        x = ranges.range_control("Bound, rows per user", f"regression_x_{version}", *limits[0])
-        y = ranges.range_control("Error", f"regression_y_{version}", *limits[1])
-    figures.show_picture(regression_charts.cap_picture(view, of, (x, y)), below, chart)
 
 
 layout.show(QUESTION, body)

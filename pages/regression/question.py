@@ -79,7 +79,7 @@ QUESTION = Question(
         "solve",
         "caps",
         "so_far",
-        "view",
+        "shown",
         "over_epsilon",
         "over_rows",
         "over_exponent",

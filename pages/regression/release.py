@@ -13,27 +13,29 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.regression import files
+from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer.found import Stage, table_of
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
-from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
+from pages.regression.upload import RegressionData
 from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.card.releases import Releases
 from pages.shared.fields import fields
 
 
-def show(view: RegressionView) -> None:
+def show(loaded: RegressionData, found: RegressionFound) -> None:
     """What a draw would be, the button, and the latest draw with its label."""
-    of = releases(view)
+    of = releases(loaded)
     made = of.made
-    epsilon = rounded_up(view.problem.epsilon)
+    epsilon = rounded_up(found.problem.epsilon)
     st.markdown(
-        f"A draw adds fresh Laplace noise of scale **{wording.number(view.ours.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; every "
+        f"A draw adds fresh Laplace noise of scale **{wording.number(found.ours.noise.scale)}** to each coefficient, "
+        f"by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; every "
         "further draw of the same labels spends more."
     )
-    if view.variance_is_private:
+    if found.variance_is_private:
         st.warning(
             "σ² was read from private labels, and C depends on it: ε would not cover that. Enter a σ² that you may "
             "publish under *More settings*, then draw.",
@@ -44,50 +46,50 @@ def show(view: RegressionView) -> None:
         again if made else f"Draw the coefficients: spends ε = {epsilon}",
         key="regression_draw",
         on_click=_draw,
-        args=(view,),
+        args=(loaded, found),
         type="secondary" if made else fields.main_button(),
         icon=":material/casino:",
-        disabled=view.variance_is_private or view.stage is not Stage.FINAL,
-        help=None if view.stage is Stage.FINAL else "It waits for the end of the search.",
+        disabled=found.variance_is_private or found.stage is not Stage.FINAL,
+        help=None if found.stage is Stage.FINAL else "It waits for the end of the search.",
     )
     of.say_refused()
     of.show_account(
-        made[-1].coefficients.facts if made else None, bool(made) and made[-1].question != view.problem.digest
+        made[-1].coefficients.facts if made else None,
+        bool(made) and made[-1].question != found.problem.digest,
     )
-    _show_table(view, made[-1] if made else None)
+    _show_table(loaded, found, made[-1] if made else None)
     if not made:
-        cards.label(view.loaded.dataset.provenance)
+        cards.label(found.data.provenance)
     else:
         of.file_button(
             "Released coefficients (CSV)", lambda: files.released_csv(made), "released-coefficients"
         )
 
 
-def releases(view: RegressionView) -> Releases:
+def releases(loaded: RegressionData) -> Releases:
     """Those of the labels in use."""
-    return Releases(QUESTION, view.loaded.account, "these labels")
+    return Releases(QUESTION, loaded.account, "these labels")
 
 
-def _draw(view: RegressionView) -> None:
-    table = view.loaded.dataset.table
-    assert table is not None
+def _draw(loaded: RegressionData, found: RegressionFound) -> None:
+    labels = table_of(found.data).labels
     # From public figures: before anything is spent.
-    half_widths = interval_half_widths(view.problem, view.ours)
+    half_widths = interval_half_widths(found.problem, found.ours)
 
     def draw(charge: Charge) -> Draw:
-        drawn = draw_coefficients(view.problem, view.ours, table.labels, view.parameters.lower, charge=charge)
-        return Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths)
+        drawn = draw_coefficients(found.problem, found.ours, labels, found.parameters.lower, charge=charge)
+        return Draw(found.problem.digest, found.problem.feature_names, drawn, half_widths)
 
-    releases(view).draw(draw)
+    releases(loaded).draw(draw)
 
 
-def _show_table(view: RegressionView, draw: Draw | None) -> None:
+def _show_table(loaded: RegressionData, found: RegressionFound, draw: Draw | None) -> None:
     columns: dict[str, Any]
     if draw is None:
-        errors = np.sqrt(coefficient_variances(view.problem, view.ours))
+        errors = np.sqrt(coefficient_variances(found.problem, found.ours))
         columns = {
-            "Coefficient": [harmless(name) for name in view.problem.feature_names],
-            "Noise scale b": np.full(errors.size, view.ours.noise.scale),
+            "Coefficient": [harmless(name) for name in found.problem.feature_names],
+            "Noise scale b": np.full(errors.size, found.ours.noise.scale),
             "Standard error": errors,
         }
     else:
@@ -100,7 +102,7 @@ def _show_table(view: RegressionView, draw: Draw | None) -> None:
             "Noise scale b": np.full(half.size, draw.coefficients.release.scale),
             "Standard error": draw.coefficients.standard_errors,
         }
-    truth = view.loaded.coefficients
+    truth = loaded.coefficients
     if truth is not None and len(columns["Coefficient"]) == truth.size:
         columns["True (generated)"] = truth
     tables.show(
@@ -109,7 +111,7 @@ def _show_table(view: RegressionView, draw: Draw | None) -> None:
         "regression_coefficients",
         dict.fromkeys([name for name in columns if name != "Coefficient"], "%.4g"),
     )
-    unit = plain(view.unit, 30)
+    unit = plain(found.unit, 30)
     st.caption(
         f"A coefficient is in {unit} per unit of its feature; that of a one-hot feature is in {unit}, compared with "
         "the reference level. Standard error and interval contain sampling error and noise, take σ² as given and "

@@ -8,19 +8,19 @@ from typing import Any
 
 import streamlit as st
 
+from dpcore.answer import Axis, Scale
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
+from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer.found import ErrorOf
+from dpcore.regression.answer.plots import Varied, example, swept
+from dpcore.regression.answer.words import FIT
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
-from dpcore.report import charts
-from pages.regression import weight_figures
-from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.card import FIT
-from pages.regression.figures import Varied, sweep_picture
 from pages.regression.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures
+from pages.shared.screen import plots
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
@@ -59,18 +59,18 @@ def _start(key: str, question: Any, work: jobs.Work) -> None:
     jobs.start(key, question, work)
 
 
-def show_over_epsilon(view: RegressionView, of: ErrorOf) -> None:
+def show_over_epsilon(found: RegressionFound, of: ErrorOf) -> None:
     """Error against epsilon, on the data of the page."""
-    data, problem, parameters = view.loaded.dataset, view.problem, view.parameters
+    data, problem, parameters = found.data, found.problem, found.parameters
     st.markdown(
         "**Look at** the distance between the orange line and the blue one: so much do the best weights gain over the "
         "best cap at each ε. The dotted line is your ε."
     )
-    if not view.draws.num_draws:
+    if not found.draws.num_draws:
         st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
         return
     question = (data.digest, parameters.lower, parameters.upper, problem.residual_variance)
-    labels, draws = view.labels, view.draws
+    labels, draws = found.labels, found.draws
     sweep: study.Sweep | None = _result(
         QUESTION.key("over_epsilon"),
         question,
@@ -85,8 +85,8 @@ def show_over_epsilon(view: RegressionView, of: ErrorOf) -> None:
         "epsilon",
         "regression-epsilon",
         "Error against ε",
-        charts.log_axis("Privacy budget ε", (min(study.EPSILONS), max(study.EPSILONS))),
-        view.unit,
+        Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS))),
+        found.unit,
         data.provenance,
         parameters.epsilon,
     )
@@ -126,7 +126,14 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
                 "the number of rows",
                 "regression-rows",
                 "Figure 1",
-                {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
+                Axis(
+                    "rows n",
+                    "",
+                    (500.0, 3100.0),
+                    Scale.LINEAR,
+                    number=",",
+                    marked=tuple((float(n), f"{n:,}") for n in study.ROWS),
+                ),
                 "y",
                 Disclosure.PUBLIC,
             ),
@@ -144,7 +151,13 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
                 "the exponent",
                 "regression-exponent",
                 "Figure 2",
-                charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
+                Axis(
+                    "exponent α of rows per user",
+                    "",
+                    (1.05, 2.05),
+                    Scale.LINEAR,
+                    "Exponent α of rows per user (smaller: more uneven)",
+                ),
                 "y",
                 Disclosure.PUBLIC,
             ),
@@ -166,7 +179,7 @@ def _show_sweep(sweep: study.Sweep, varied: Varied, of: ErrorOf) -> None:
     if not sweep.values.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    figures.show_picture(sweep_picture(sweep, varied, of))
+    plots.draw(swept(sweep, varied, of))
     st.caption(
         f"{sweep.ended} Every point of the best weights is proved best to within a relative gap of "
         f"{sweep.worst_gap:.0e}."
@@ -193,13 +206,13 @@ EXAMPLE_TEXTS = {
 def show_examples() -> None:
     """The two examples of an unbounded gap, with the true optimum."""
     st.session_state.setdefault(QUESTION.key("example"), 1)
-    example: int = fields.choice("Example of the paper", EXAMPLE_NAMES, QUESTION.key("example"))
-    st.markdown(EXAMPLE_TEXTS[example])
+    number: int = fields.choice("Example of the paper", EXAMPLE_NAMES, QUESTION.key("example"))
+    st.markdown(EXAMPLE_TEXTS[number])
     sweep: study.ExampleSweep | None = _result(
-        f"{QUESTION.key('examples')}_{example}",
-        example,
-        lambda p, s: study.over_examples(example, progress=p, should_stop=s),
-        f"Solving at {len(study.EXAMPLE_G[example])} sizes",
+        f"{QUESTION.key('examples')}_{number}",
+        number,
+        lambda p, s: study.over_examples(number, progress=p, should_stop=s),
+        f"Solving at {len(study.EXAMPLE_G[number])} sizes",
         "",
     )
     if sweep is None:
@@ -207,7 +220,7 @@ def show_examples() -> None:
     if not sweep.g.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    figures.show_picture(weight_figures.example_picture(sweep, example))
+    plots.draw(example(sweep, number))
     last = -1
     st.markdown(
         f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "

@@ -2,46 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.ledger import Ledger
 from dpcore.common.markdown import plain
 from dpcore.regression import files
-from pages.regression import figures as regression_charts
-from pages.regression import inputs, methods, release, report, weight_figures, work
-from pages.regression.answer import RegressionView
-from pages.regression.question import QUESTION
+from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer.plots import directions, gap, offered
+from dpcore.regression.draw import Draw
+from dpcore.regression.parameters import DataSource
+from dpcore.report.content import Line
+from dpcore.report.literals import Code
+from dpcore.report.script import Source, table_cell
+from pages.regression import inputs, release, work
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.regression.upload import RegressionData
 from pages.shared.base import tables
 from pages.shared.card import cards
+from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures
-from pages.shared.report import take_away
+from pages.shared.report import report_content, take_away
+from pages.shared.report.report_content import ReportContent
+from pages.shared.screen import plots
 
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
 
 
-def show_behind(view: RegressionView, answer: Answer) -> None:
+def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and all methods beside each other."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(view))
-    _show_methods(view)
+    st.caption(inputs.what_is_used(answer.found))
+    _show_methods(answer.found)
 
 
-def _show_methods(view: RegressionView) -> None:
-    unit = plain(view.unit, 20)
-    least = view.methods[0].coefficients
+def _show_methods(found: RegressionFound) -> None:
+    unit = plain(found.unit, 20)
+    least = found.methods[0].coefficients
     table = pd.DataFrame(
         {
-            "Method": [method.name for method in view.methods],
-            "Standard error, coefficients": [method.coefficients for method in view.methods],
-            "Times the best": [method.coefficients / least for method in view.methods]
+            "Method": [method.name for method in found.methods],
+            "Standard error, coefficients": [method.coefficients for method in found.methods],
+            "Times the best": [method.coefficients / least for method in found.methods]
             if least > 0.0
             else None,
-            "Error, predictions": [method.predictions for method in view.methods],
-            "Privacy noise": [100.0 * method.noise_share for method in view.methods],
-            "What it is": [method.note for method in view.methods],
+            "Error, predictions": [method.predictions for method in found.methods],
+            "Privacy noise": [100.0 * method.noise_share for method in found.methods],
+            "What it is": [method.note for method in found.methods],
         }
     )
     st.markdown("**All methods beside each other**")
@@ -59,12 +71,12 @@ def _show_methods(view: RegressionView) -> None:
     st.caption(
         f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
         f"predictions ({unit}); share of the variance that is privacy noise. Caps are averaged over "
-        f"{wording.counted(view.draws.num_draws, 'draw')}, "
+        f"{wording.counted(found.draws.num_draws, 'draw')}, "
         "each cap's prediction error at the cap that is best for the coefficients."
     )
 
 
-def show_weights(view: RegressionView) -> None:
+def show_weights(answer: Answer) -> None:
     """What each user's rows weigh, by size and by direction."""
     st.markdown(
         "**Look at** the heavy users on the right: with no cap one of them weighs far more than all others and sets "
@@ -72,54 +84,78 @@ def show_weights(view: RegressionView) -> None:
     )
     left, right = st.columns(2)
     with left:
-        weights = weight_figures.weights_picture(view)
-        st.markdown(f"**{weights.title}**")
-        figures.show_picture(weights)
+        plots.draw_titled(answer.plots["regression-weights"]())
     with right:
         title = st.container()
-        key, there = QUESTION.key("weights_of"), weight_figures.weights_of(view)
+        key, there = QUESTION.key("weights_of"), offered(answer.found)
         if st.session_state.get(key) not in there:
             st.session_state[key] = "ours"
-        offered = {method: words for method, words in METHODS.items() if method in there}
-        of: str = fields.choice("Share of each coefficient's weight, under", offered, key)
-        directions = weight_figures.direction_picture(view, of)
-        title.markdown(f"**{directions.title}**")
-        figures.show_picture(directions)
-    cards.label(view.loaded.dataset.provenance)
+        names = {method: words for method, words in METHODS.items() if method in there}
+        of: str = fields.choice("Share of each coefficient's weight, under", names, key)
+        plot = directions(answer.found, of)
+        title.markdown(f"**{plot.title}**")
+        plots.draw(plot)
+    cards.label(answer.disclosure)
 
 
-def show_search(view: RegressionView) -> None:
+def show_search(found: RegressionFound) -> None:
     """The gap by iteration, live while the search goes on."""
     st.markdown(
         "After each iteration the best C so far, and a bound that no C goes below, are computed from the data. The "
         "figure shows the gap between them."
     )
     if work.running():
-        _show_live_gap(view)
+        _show_live_gap(found)
         return
-    steps = view.ours.steps
+    steps = found.ours.steps
     st.markdown(
-        f"{view.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
+        f"{found.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
     )
-    figures.show_picture(regression_charts.gap_picture(steps, view.loaded.dataset.provenance))
+    plots.draw(gap(steps, found.data.provenance))
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)
-def _show_live_gap(view: RegressionView) -> None:
+def _show_live_gap(found: RegressionFound) -> None:
     if steps := list(work.so_far().steps):
-        figures.show_picture(regression_charts.gap_picture(steps, view.loaded.dataset.provenance))
+        plots.draw(gap(steps, found.data.provenance))
 
 
-def show_files(view: RegressionView) -> None:
+def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+    """What the page contributes to its report, with the latest of ``made``, if any, and all that was spent."""
+
+    def cell(code: Code, source: Source, public_only: bool) -> str:
+        if is_generated:
+            return "data = None  # Features, labels and owners are generated, as the settings say."
+        return table_cell(code, source, public_only, loaded.design, "dpcore.regression")
+
+    is_generated = answer.parameters.source is DataSource.GENERATED
+    asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
+    asked += GENERATOR_FIELDS if is_generated else ()
+    source = Source(answer.found.data, rows=True, cell=cell)
+    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked))
+    return replace(of, releases=_released(made, ledger))
+
+
+def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """The latest draw, and all that was spent: releases that ended in an error, too."""
+    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these labels"))
+    if not made:
+        return spent
+    draw = made[-1].coefficients
+    note = f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(draw.release.scale)}."
+    return released_lines(made[-1].names, draw.release.values, note, draw.facts.label, spent)
+
+
+def show_files(answer: Answer, loaded: RegressionData) -> None:
     """The whole answer; C and the choice as files."""
-    disclosure = view.loaded.dataset.provenance
-    of = release.releases(view)
+    disclosure, found = answer.disclosure, answer.found
+    of = release.releases(loaded)
     draws, ledger = tuple(of.made), of.ledger
     take_away.draw(
         "regression",
         disclosure,
-        lambda: report.regression_report(view, draws, ledger),
-        methods.methods(view),
+        lambda: content(answer, loaded, draws, ledger),
+        answer.methods,
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "
         f"Label in both: *{disclosure.label}*. Released coefficients are under *Release*; each figure has its data "
@@ -128,9 +164,9 @@ def show_files(view: RegressionView) -> None:
             (
                 "C (Parquet)",
                 "regression_matrix.parquet",
-                lambda: files.matrix_parquet(view.problem, view.ours, disclosure),
+                lambda: files.matrix_parquet(found.problem, found.ours, disclosure),
             )
         ],
     )
-    rows, features = view.problem.num_rows, view.problem.num_features
+    rows, features = found.problem.num_rows, found.problem.num_features
     st.caption(f"C has {wording.counted(rows, 'line')} and {wording.counted(features, 'coefficient')}.")

@@ -16,19 +16,18 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.regression import sample_limiting, working_set
+from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer.found import PROVED, Stage, options, table_of
 from dpcore.regression.estimate import LinearEstimate, Step
 from dpcore.regression.parameters import DataSource, RegressionParameters
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import cached, inputs
-from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared.base import dialogs
 from pages.shared.fields import fields, jobs, kept_work
 
-DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
-"""Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
 SOON_SECONDS = 0.25
 """How long a run of the page waits. With its other work, 50 to 100 ms, a key press is answered within 0.4 s. Streamlit
 lets nothing that a person does interrupt the run of a fragment, so this is also what a press of Stop waits at most."""
@@ -38,7 +37,7 @@ be refined. At 3,000 rows of 10 features a first answer takes 0.03 s of processo
 LOOK_SECONDS = 0.005
 KEPT_CELLS = 200_000
 """Entries of the largest C that is kept for when it is asked for again: 1.6 MB."""
-SOLVE, CAPS, SO_FAR, VIEW = (QUESTION.key(name) for name in ("solve", "caps", "so_far", "view"))
+SOLVE, CAPS, SO_FAR, SHOWN = (QUESTION.key(name) for name in ("solve", "caps", "so_far", "shown"))
 
 
 @dataclass(eq=False)
@@ -58,12 +57,18 @@ class SoFar:
         self.first = first
 
 
-def answer(loaded: RegressionData, parameters: RegressionParameters) -> RegressionView | None:
-    """The answer, as far as it is known; None where there is none yet, or a search failed, which is said here."""
-    data = loaded.dataset
-    assert data.table is not None
+Shown = tuple[RegressionData, RegressionFound]
+"""Data, and what was found for them."""
+
+
+def find(loaded: RegressionData, parameters: RegressionParameters) -> Shown | None:
+    """What is found so far; of before where nothing is yet. None where that is nothing, or a search failed, said here.
+
+    With it come the data that it is for, which are those of before, too, where that is.
+    """
+    data, state = loaded.dataset, st.session_state
     variance = inputs.residual_variance(loaded, parameters)
-    problem = parameters.asked_of(cached.regression_rows(data.digest, data.table), variance)
+    problem = parameters.asked_of(cached.regression_rows(data.digest, table_of(data)), variance)
     asked = (data.digest, parameters.epsilon, parameters.value_bound, variance)
     drawn = (data.digest, parameters.lower, parameters.upper)
     _start(loaded, parameters, problem, asked, drawn)
@@ -73,15 +78,15 @@ def answer(loaded: RegressionData, parameters: RegressionParameters) -> Regressi
     solved, tried = _result(SOLVE, asked), _result(CAPS, drawn)
     ours = solved or so_far().first
     if ours is None:
-        before: RegressionView | None = st.session_state.get(VIEW)
-        return None if before is None else replace(before, stage=Stage.EARLIER)
+        before: Shown | None = state.get(SHOWN)
+        return None if before is None else (before[0], replace(before[1], stage=Stage.EARLIER))
     assert isinstance(ours, LinearEstimate)
     stage = Stage.FIRST if solved is None or tried is None else Stage.FINAL
     draws = tried if isinstance(tried, CapDraws) else sample_limiting.no_draws()
     known = (asked, drawn, stage, ours.certificate.value, ours.certificate.lower_bound, draws.num_draws)
-    view = cached.regression_answer(known, parameters, stage, loaded, problem, ours, draws)
-    st.session_state[VIEW] = view
-    return view
+    found = cached.regression_found(known, parameters, stage, data, problem, ours, draws)
+    state[SHOWN] = loaded, found
+    return loaded, found
 
 
 def _start(
@@ -106,16 +111,12 @@ def _start(
             lambda ours: small and ours.certificate.proves(PROVED),
         )
     if _differs(CAPS, drawn):
-        table = loaded.dataset.table
-        assert table is not None
-        labels = parameters.clipped(table)
-        rounds = DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
-        options = sample_limiting.CapOptions(draws=rounds)
+        labels, how = parameters.clipped(table_of(loaded.dataset)), options(problem)
         _begin(
             CAPS,
             drawn,
-            lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
-            lambda drawn: drawn.num_draws == rounds,
+            lambda p, s: sample_limiting.study(problem, how, labels, progress=p, should_stop=s),
+            lambda drawn: drawn.num_draws == how.draws,
         )
     began = time.monotonic()
     while (at_work := running()) and time.monotonic() - began < SOON_SECONDS:
@@ -158,7 +159,7 @@ def _result(key: str, question: object) -> object | None:
     return done[1] if done is not None and done[0] == question else None
 
 
-def show_state(view: RegressionView | None) -> None:
+def show_state(found: RegressionFound | None) -> None:
     """One line: how sure the answer is, or how far the search for it is, with Stop.
 
     A search that has ended since the answer was taken lets the page run again: else its first answer would stand as if
@@ -167,14 +168,14 @@ def show_state(view: RegressionView | None) -> None:
     for key in (SOLVE, CAPS):
         jobs.rerun_if_ended(key)
     if running():
-        _show_progress(None if view is None else view.stage)
+        _show_progress(None if found is None else found.stage)
         return
-    if view is None:
+    if found is None:
         return
-    certificate = view.ours.certificate
+    certificate = found.ours.certificate
     if not certificate.proves(PROVED):
         words = f"The search was stopped: {_to_save(certificate.relative_gap)}."
-    elif not view.draws.num_draws:
+    elif not found.draws.num_draws:
         words = "The trial of caps was stopped."
     else:
         st.caption(":material/verified: Proved best; the proof is in *Behind the answer*.")

@@ -29,6 +29,7 @@ from dpcore.data import samples
 from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.per_group.parameters import Objective
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.regression.answer import plots as regression_plots
 from dpcore.report import plotly_figures
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
@@ -127,6 +128,8 @@ def test_problems_of_question_and_data_are_told_at_once():
         (lambda: ss.count_bound([1], epsilon=1, disclosure="secret"), "secret"),
         (lambda: ss.count_bound([1], epsilon=-1), "Epsilon must"),
         (lambda: ss.count_bound("nowhere.csv", epsilon=1), "nowhere.csv"),
+        (lambda: ss.regression_weights([1], epsilon=1, lower=0, upper=1), "no labels and features"),
+        (lambda: ss.regression_weights(epsilon=1, lower=0, upper=1, source="upload"), "No data were given"),
     ):
         with pytest.raises(InvalidInput, match=part):
             wrong()
@@ -188,8 +191,11 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),
         ss.learning_bound(events, own_cap=3, **one),
         ss.weights_gain(events, **one),
+        (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
-    for make in (make for answer in answers for make in answer.plots.values()):
-        for drawn in (plotly_figures.figure(make()), plotly_figures.on_white(make())):
+    plots = [make() for answer in answers for make in answer.plots.values()]
+    plots.append(regression_plots.directions(regression.found, "ours"))
+    for plot in plots:
+        for drawn in (plotly_figures.figure(plot), plotly_figures.on_white(plot)):
             plain = json.loads(to_json(drawn, validate=False))
             assert json.loads(to_json(go.Figure(plain), validate=False)) == plain

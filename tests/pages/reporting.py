@@ -151,6 +151,14 @@ CASES = {
          "exponent": "1.8", "seed": "3"},
         "regression_card",
     ),
+    "regression, entered variance": Case(
+        "Regression",
+        "regression",
+        ("regression.tabs", "Downloads"),
+        {"lower": "-50", "upper": "50", "num_rows": "120", "informative": "1", "uninformative": "1",
+         "variance_source": "entered", "residual_variance": "400"},
+        "regression_card",
+    ),
     "training": Case(
         "Training",
         "training",

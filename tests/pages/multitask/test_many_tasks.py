@@ -331,7 +331,9 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
 
     finished(fine(at.button(key="multitask.cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
-    assert both["Total bound for β = 1"].to_numpy() == pytest.approx(same.total_bound * problem.budget, rel=2e-6)
+    assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
+        same.total_bound * problem.budget, rel=2e-6
+    )
     assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
     assert "times as long as Sweet Spot" in shown_texts(at)
     with monkeypatch.context() as patched:

@@ -17,6 +17,8 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, naive, sample_limiting, study, working_set
+from dpcore.regression.answer import plots
+from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -24,8 +26,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
 )
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
-from pages.regression import figures, inputs, weight_figures, work
-from pages.regression.answer import ErrorOf
+from pages.regression import inputs, work
 from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
@@ -176,7 +177,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
     problem, labels = asked()
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
-    figure = chart(at, "regression_caps")
+    figure = chart(at, "regression_predictions")
     assert trace(figure, "Cap, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
     assert trace(figure, "Best weights C (no cap)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
@@ -596,13 +597,12 @@ def test_no_trace_has_more_than_500_points():
     from dpcore.regression.estimate import UserWeights
 
     weights = UserWeights(np.arange(sizes.size), sizes, rng.random((sizes.size, 2)))
-    columns = weight_figures.weights_columns({"ours": weights, "no cap": weights})
-    figure = weight_figures.weights_figure(columns)
-    assert all(len(trace.x) <= 500 for trace in figure.data)
+    columns = plots.weights_columns({"ours": weights, "no cap": weights})
+    assert len(columns["users"]) <= 500
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.
     assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.total.sum())
-    shares = weight_figures.direction_columns(weights, ("a", "b"))
+    shares = plots.direction_columns(weights, ("a", "b"))
     assert shares["a"].sum() == pytest.approx(1.0)
     assert shares["users"].sum() == sizes.size
 
@@ -617,4 +617,4 @@ def test_no_trace_has_more_than_500_points():
     ],
 )
 def test_limits_are_whole_powers_of_ten(values, expected):
-    assert figures.rounded_limits(np.array(values)) == pytest.approx(expected)
+    assert plots.rounded_limits(np.array(values)) == pytest.approx(expected)

@@ -11,9 +11,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
 from dpcore.multitask.bounds import Bucket
+from dpcore.regression.answer import words as regression_words
 from dpcore.total.parameters import Summed
-from pages.regression import answer
-from pages.regression import card as regression_card
+from pages.regression import cached
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
@@ -103,12 +103,12 @@ def test_one_value_is_clamped_and_one_user_is_over_the_cap():
     [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
 )
 def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch):
-    compute = answer.compute
+    compute = cached.compute
 
     def changed(*arguments, **named):
         return replace(compute(*arguments, **named), at_limit=at_limit)
 
-    monkeypatch.setattr(answer, "compute", changed)
+    monkeypatch.setattr(cached, "compute", changed)
     at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
                   uninformative="0")  # fmt: skip
     finished(at, "regression.solve", "regression.caps")
@@ -118,8 +118,8 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch)
 
 
 def test_the_only_user_is_not_all_1_user():
-    assert regression_card._who(1, 1) == "the only user"
-    assert regression_card._who(3, 3) == "all 3 users"
+    assert regression_words._who(1, 1) == "the only user"
+    assert regression_words._who(3, 3) == "all 3 users"
 
 
 def test_tasks_of_one_user():

@@ -34,6 +34,7 @@ WHOLE = (
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
     "many tasks", "many tasks of the data", "many tasks, nobody clipped",
     "data owners", "data owners of the data", "data owners, users protected",
+    "regression", "regression, entered variance",
 )  # fmt: skip
 """Whose answer is one object."""
 

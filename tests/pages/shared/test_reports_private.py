@@ -32,7 +32,7 @@ from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
-from pages.regression import report as regression_report
+from pages.regression import tabs as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content, report_html, take_away

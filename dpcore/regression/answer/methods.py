@@ -1,4 +1,4 @@
-"""What the page Regression has to say in a methods section."""
+"""What a linear regression has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
-from pages.regression.answer import PROVED, RegressionView
+from dpcore.regression.answer.found import PROVED, RegressionFound
 
 NEIGHBOURS = (
     "if they differ in the labels of one user's rows; the features, and whose rows they are, are treated as "
@@ -15,9 +15,9 @@ NEIGHBOURS = (
 )
 
 
-def methods(view: RegressionView) -> Methods:
+def methods(found: RegressionFound) -> Methods:
     """The best weights with their noise, and the error of the coefficients."""
-    p, ours = view.parameters, view.ours
+    p, ours = found.parameters, found.ours
     clipped = (
         f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
@@ -30,7 +30,7 @@ def methods(view: RegressionView) -> Methods:
         found=f"{clipped}, of scale {rounded_up(ours.noise.scale)}. The root of the total variance of the "
         f"coefficients, privacy noise included, is {wording.number(math.sqrt(ours.variance))}.{proved}",
         withheld=f"{clipped}.",
-        disclosure=view.loaded.dataset.provenance,
+        disclosure=found.data.provenance,
         rule="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model, over all "
         "such matrices; no bound on rows per user was set.",

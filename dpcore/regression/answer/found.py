@@ -1,4 +1,4 @@
-"""The Regression page's answer, put together once for a question and a data set."""
+"""What the mathematics finds for a linear regression: put together once for a question and a data set."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import FloatArray
-from dpcore.dataset import Dataset
-from dpcore.regression import naive, sample_limiting
+from dpcore.dataset import Dataset, LabelledRows
+from dpcore.regression import naive, sample_limiting, working_set
 from dpcore.regression.estimate import LinearEstimate, UserWeights, user_weights
-from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
-from dpcore.regression.prediction import PredictionError, prediction_error
+from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.prediction import PredictionError, ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import CapCurve, CapDraws
-from pages.regression.upload import RegressionData
+from dpcore.regression.sample_limiting import CapCurve, CapDraws, CapOptions
 
 PROVED = 1e-6
-"""Relative gap below which the page takes the answer as the best."""
+"""Relative gap below which the answer is taken as the best."""
+DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
+"""Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
 
 
 class ErrorOf(enum.Enum):
@@ -59,11 +60,11 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionView:
-    """Everything the page shows that depends on data and question.
+class RegressionFound:
+    """Everything that words and plots are made of.
 
     Attributes:
-        loaded: Data, with true coefficients where they were generated.
+        data: With the facet `table`.
         parameters: What was entered.
         problem: The question.
         labels: y, clipped.
@@ -78,7 +79,7 @@ class RegressionView:
         stage: Whether it is for the question as it is asked now, and whether more is still to come.
     """
 
-    loaded: RegressionData
+    data: Dataset
     parameters: RegressionParameters
     problem: RegressionProblem
     labels: FloatArray
@@ -95,8 +96,7 @@ class RegressionView:
     @property
     def unit(self) -> str:
         """Name of the label, which stands for its unit."""
-        table = self.loaded.dataset.table
-        return table.label if table is not None else "label"
+        return table_of(self.data).label
 
     @property
     def mean_square(self) -> float:
@@ -126,10 +126,7 @@ class RegressionView:
     @property
     def variance_is_private(self) -> bool:
         """Whether sigma^2 was read from private labels."""
-        return (
-            self.parameters.variance_source is ResidualVarianceSource.ORDINARY
-            and self.loaded.dataset.is_private
-        )
+        return self.parameters.variance_source is ResidualVarianceSource.ORDINARY and self.data.is_private
 
     def weights(self, method: str) -> UserWeights | None:
         """What each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""
@@ -142,28 +139,67 @@ class RegressionView:
         return user_weights(self.problem, sample_limiting.draw(self.problem, self.caps.max_contributions))
 
 
+def table_of(data: Dataset) -> LabelledRows:
+    """Labels, features and owners.
+
+    Raises:
+        InvalidInput: The data have none.
+    """
+    if data.table is None:
+        remedy = "Build them from a table: dpcore.regression.design_matrix.build"
+        raise refusal("the data have no labels and features", remedy=remedy)
+    return data.table
+
+
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
-    """The page has curves over epsilon of its own, which take searches."""
+    """There are curves over epsilon of the question's own, which take searches."""
     return "The tab *Against ε* has the best weights and caps at other ε: each is a search of its own."
 
 
+def options(problem: RegressionProblem) -> CapOptions:
+    """How caps are tried."""
+    return CapOptions(draws=DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS)
+
+
+def find(data: Dataset | None, parameters: RegressionParameters) -> RegressionFound:
+    """Search for the best weights and for what every cap costs.
+
+    Args:
+        data: With the facet `table`; None where the parameters say how it is generated.
+        parameters: The question.
+
+    Raises:
+        InvalidInput: The data have no labels and features, or do not fit the question.
+    """
+    if data is None:
+        if parameters.source is not DataSource.GENERATED:
+            raise refusal("no data were given, and the settings name a table of one's own")
+        data, _ = parameters.generator.dataset()
+    table = table_of(data)
+    labels = parameters.clipped(table)
+    variance = parameters.residual_variance
+    if variance is None:
+        variance = ordinary_residual_variance(table.features, labels)
+    problem = parameters.problem(table, variance)
+    draws = sample_limiting.study(problem, options(problem), labels)
+    return compute(data, parameters, problem, working_set.solve(problem), draws)
+
+
 def compute(
-    loaded: RegressionData,
+    data: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
     ours: LinearEstimate,
     draws: CapDraws,
     stage: Stage = Stage.FINAL,
-) -> RegressionView:
+) -> RegressionFound:
     """Put together what the searches found."""
-    table = loaded.dataset.table
-    assert table is not None
-    labels = parameters.clipped(table)
+    labels = parameters.clipped(table_of(data))
     caps = sample_limiting.curve(problem, draws) if draws.num_draws else None
     no_cap = naive.all_rows(problem)
     totals = user_weights(problem, ours).total
-    return RegressionView(
-        loaded=loaded,
+    return RegressionFound(
+        data=data,
         parameters=parameters,
         problem=problem,
         labels=labels,

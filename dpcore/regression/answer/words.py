@@ -1,0 +1,169 @@
+"""The answer for a linear regression in words. Pure: what was found in, sentences and numbers out."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.answer import Number
+from dpcore.common import wording
+from dpcore.common.markdown import plain
+from dpcore.regression.answer.found import PROVED, RegressionFound, Stage
+from dpcore.regression.estimate import LinearEstimate
+
+_TOGETHER = (
+    "Root of the total variance of the released coefficients: sampling error and privacy noise of all "
+    "coefficients together, each in units of the label per unit of its feature."
+)
+
+
+def numbers(found: RegressionFound) -> tuple[Number, ...]:
+    """The noise, and the error of the best weights, of the best cap and of none."""
+    ours = found.ours
+    figures = [
+        Number(
+            "Laplace noise, scale b",
+            wording.number(ours.noise.scale),
+            help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient of Cy.",
+            value=ours.noise.scale,
+        ),
+        _error("Standard error, total", math.sqrt(ours.variance), f"({_share(ours)})"),
+    ]
+    if found.caps is not None and found.has_caps:
+        best = math.sqrt(float(found.caps.variance[found.caps.best]))
+        cap = f"{wording.counted(found.caps.max_contributions, 'row')} per user"
+        figures.append(_error("Best cap, standard error", best, cap))
+    figures += [
+        _error("No cap, standard error", math.sqrt(found.no_cap.variance), _share(found.no_cap)),
+        _error(
+            f"Error in predicting {plain(found.unit, 20)}",
+            math.sqrt(found.predicted.total),
+            f"labels spread by {wording.number(found.spread)}",
+            "Root of the expected squared error of the released model's predictions on these rows.",
+            "error_in_predicting",
+        ),
+    ]
+    return tuple(figures)
+
+
+def _error(label: str, error: float, note: str, told: str = _TOGETHER, key: str = "") -> Number:
+    return Number(label, wording.number(error), note, told, error, key=key)
+
+
+def _times(other: float, ours: float) -> str:
+    # Errors may be 0: labels without noise, and a budget without bound.
+    return f"{wording.number(other / ours, 3) if ours > 0.0 else '∞'} times"
+
+
+def _against(found: RegressionFound) -> str:
+    """What a cap would cost instead."""
+    ours, none = math.sqrt(found.ours.variance), math.sqrt(found.no_cap.variance)
+    if found.caps is None or not found.has_caps:
+        return f"With no cap and equal weights the error is {_times(none, ours)} as large."
+    best = math.sqrt(float(found.caps.variance[found.caps.best]))
+    cap = wording.counted(found.caps.max_contributions, "row")
+    return (
+        f"The best cap, {cap} per user, has {_times(best, ours)} this error; no cap has {_times(none, ours)}."
+    )
+
+
+def good_enough(found: RegressionFound) -> str:
+    """From where to where a cap costs little beside the best cap."""
+    within = found.good_caps
+    if within is None:
+        return ""
+    low, high = within
+    if low == high:
+        which = f"only {wording.counted(low, 'row')} per user stays"
+    else:
+        which = f"{wording.number(low)} to {wording.counted(high, 'row')} per user stay"
+    return f"where you must cap, {which} within 5{wording.PERCENT} of the best cap."
+
+
+def _share(estimate: LinearEstimate) -> str:
+    if estimate.variance <= 0.0:
+        return "no error"
+    return f"{wording.percent(estimate.privacy_variance / estimate.variance)} privacy noise"
+
+
+def predicting_worse(found: RegressionFound) -> bool:
+    """Whether a cap predicts better than ours, which is best for coefficients only."""
+    if found.caps is None or not found.has_caps:
+        return False
+    return float(found.caps.prediction_error[found.caps.best_prediction]) < found.predicted.total
+
+
+FIT = (
+    "C is the best for the coefficients, under the model. Predictions also contain what the model misses; where "
+    "it misses much (no intercept, say), a cap may predict better."
+)
+
+
+def detail(found: RegressionFound) -> str:
+    """What the best weights gain, and what changes how that is to be read."""
+    said = [_against(found)]
+    if found.stage is Stage.EARLIER:
+        said.insert(0, "**This is the answer for the settings before**; the new one is being computed.")
+    elif found.stage is Stage.FINAL and not found.ours.certificate.proves(PROVED):
+        said.append("**Not yet the best**: the search was stopped; see *Behind the answer* and *Search*.")
+    if found.variance_is_private:
+        said.append(
+            "σ² was read from private labels, and so C depends on them: enter σ² (*More settings*) before you release."
+        )
+    if math.sqrt(found.predicted.total) > found.spread:
+        said.append(
+            "**Too little budget**: the released model predicts these labels worse than their mean would. Raise ε, "
+            "bring more users, or drop features."
+        )
+    if predicting_worse(found):
+        said.append("**In predictions a cap does better here.** " + FIT)
+    if found.problem.residual_variance == 0.0:
+        said.append(
+            "σ² is 0, so only privacy noise counts, and the best C makes that alone as small as it can be."
+        )
+    return " ".join(said)
+
+
+def _who(some: int, everybody: int) -> str:
+    if some == everybody:
+        return f"all {wording.counted(everybody, 'user')}" if everybody > 1 else "the only user"
+    return f"{wording.counted(some, 'user')} of {wording.number(everybody)}"
+
+
+def facts(found: RegressionFound) -> dict[str, str]:
+    """Sentences by name."""
+    ours, unit = found.ours, plain(found.unit, 20)
+    largest_plain = found.no_cap.largest_user_weight / ours.largest_user_weight
+    said = {
+        "Noise": (
+            f"Laplace of scale {wording.number(ours.noise.scale)} on each coefficient; with no cap it would be "
+            f"{wording.number(found.no_cap.noise.scale)}, since one user there weighs "
+            f"{wording.number(largest_plain, 2)} times as much as anybody here."
+        ),
+        "Who sets the noise": (
+            f"{_who(found.at_limit, found.problem.num_users)} "
+            f"{wording.agreeing(found.at_limit, 'has', 'share')} the largest weight; "
+            f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0."
+        ),
+    }
+    if found.caps is not None and found.has_caps:
+        cap = math.sqrt(float(found.caps.prediction_error[found.caps.best_prediction]))
+        none = math.sqrt(float(found.caps.prediction_error[-1]))
+        said[f"Predicting {unit}"] = (
+            f"root mean squared error {wording.number(math.sqrt(found.predicted.total))}; best cap "
+            f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
+            f"{wording.number(math.sqrt(found.problem.residual_variance))}."
+        )
+        deficient = found.caps.caps[found.caps.rank_deficient > 0]
+        if deficient.size:
+            said["Caps without an estimate"] = (
+                f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly "
+                "dependent rows; these caps are not offered."
+            )
+    elif found.stage is Stage.FINAL:
+        why = (
+            "the trial of caps was stopped."
+            if found.caps is None
+            else "none gave an estimate in every draw, since the rows that it kept were linearly dependent."
+        )
+        said["Caps"] = why
+    return said
