@@ -92,7 +92,9 @@ class Problems:
         return self._each(
             named,
             lambda x: low <= x <= high,
-            f"lie between {wording.entered(low)} and {wording.entered(high)}",
+            "lie between {} and {}",
+            low,
+            high,
         )
 
     def inside(self, low: float, high: float, **named: object) -> bool:
@@ -100,7 +102,9 @@ class Problems:
         return self._each(
             named,
             lambda x: low < x < high,
-            f"lie strictly between {wording.entered(low)} and {wording.entered(high)}",
+            "lie strictly between {} and {}",
+            low,
+            high,
         )
 
     def ascending(self, **named: object) -> bool:
@@ -129,12 +133,15 @@ class Problems:
             f"be a whole number between {low:,} and {high:,}",
         )
 
-    def _each(self, named: dict[str, object], holds: Callable[[float], bool], must: str) -> bool:
+    def _each(
+        self, named: dict[str, object], holds: Callable[[float], bool], must: str, *ends: float
+    ) -> bool:
         fine = True
         for name, value in named.items():
             number = _as_float(value)
             if not (math.isfinite(number) and holds(number)):
-                self.add(f"{name} must {must}; got {shown(value)}")
+                said = must.format(*map(wording.entered, ends))
+                self.add(f"{name} must {said}; got {shown(value)}")
                 fine = False
         return fine
 
@@ -145,9 +152,11 @@ class _AtOnce(Problems):
     def extend(self, problems: Iterable[InputProblem]) -> None:
         raise InvalidInput(problems)
 
-    def _each(self, named: dict[str, object], holds: Callable[[float], bool], must: str) -> bool:
+    def _each(
+        self, named: dict[str, object], holds: Callable[[float], bool], must: str, *ends: float
+    ) -> bool:
         with Problems() as problems:
-            return problems._each(named, holds, must)
+            return problems._each(named, holds, must, *ends)
 
 
 require = _AtOnce()

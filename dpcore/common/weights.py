@@ -190,26 +190,26 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     Source: Epasto et al. 2020, claim 2, for the objective.
     """
     trade_off = _checked(trade_off)
-    sizes = histogram.sizes
+    sizes, (at_or_below, further, _) = histogram.sizes, histogram.pieces_at_sizes()
     low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
     while low < high:
         middle = (low + high) // 2
-        h = float(sizes[middle])
-        below, above, _ = (float(part) for part in histogram.pieces(h))
+        h, below, above = float(sizes[middle]), float(at_or_below[middle]), float(further[middle])
         if 2.0 * h * below >= trade_off * above * (below + h * above):
             high = middle
         else:
             low = middle + 1
     candidates = {int(sizes[low])}
     if low > 0:
-        below, above, _ = (float(part) for part in histogram.pieces(float(sizes[low - 1])))
+        below, above = float(at_or_below[low - 1]), float(further[low - 1])
         slope = 2.0 * below - trade_off * above**2
         if slope > 0.0:
             root = trade_off * above * below / slope
             floor = math.floor(min(root, float(sizes[low])))
             # One further on each side: at 1e12 the root itself is rounded.
             candidates.update(range(floor - 1, floor + 3))
-    allowed = np.array(sorted(c for c in candidates if histogram.min_size <= c <= histogram.max_size))
+    tried = np.array(sorted(candidates))
+    allowed = tried[(tried >= sizes[0]) & (tried <= sizes[-1])]
     totals = capped_losses(histogram, allowed).total(trade_off)
     cap = int(allowed[int(np.argmin(totals))])
     losses = capped_losses(histogram, float(cap))
@@ -239,8 +239,10 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         value: Objective of the candidate to be proved.
     """
     target = value * (1.0 - CAP_TOLERANCE)
-    left = np.array([histogram.min_size], dtype=np.int64)
-    right = np.array([histogram.max_size], dtype=np.int64)
+    # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
+    first, last = histogram.min_size, histogram.max_size
+    left = np.unique(np.geomspace(first, last, 65).astype(np.int64).clip(first, last))
+    right = np.append(left[1:] - 1, last)
     proved = math.inf
     while left.size:
         ends = capped_losses(histogram, np.stack((left, right)))
@@ -254,13 +256,22 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
     return proved
 
 
+PROBES = 30
+"""Points of an interval that are evaluated at once: one call on an array costs hardly more than one on a number."""
+
+
 def stretch_within(
-    objective: Callable[[float], float], best: float, low: float, high: float, limit: float, whole: bool
+    objective: Callable[[FloatArray], FloatArray],
+    best: float,
+    low: float,
+    high: float,
+    limit: float,
+    whole: bool,
 ) -> tuple[float, float]:
     """The interval around the minimiser of a quasi-convex function on which it stays within a limit.
 
     Args:
-        objective: Quasi-convex on [low, high].
+        objective: Quasi-convex on [low, high]; of arrays, value by value.
         best: Its minimiser, in [low, high]; objective(best) <= limit.
         low: Smallest argument allowed.
         high: Largest argument allowed.
@@ -272,18 +283,21 @@ def stretch_within(
     """
 
     def edge(inside: float, outside: float) -> float:
-        if objective(outside) <= limit:
-            return outside
-        while abs(outside - inside) > (1.0 if whole else 1e-9 * abs(inside)):
-            middle = (inside + outside) / 2.0
+        while True:
+            probes = np.linspace(inside, outside, PROBES + 2)[1:]
             if whole:
-                middle = float(math.floor(middle))
-                if middle in (inside, outside):
-                    break
-            if objective(middle) <= limit:
-                inside = middle
-            else:
-                outside = middle
-        return inside
+                probes = np.unique(np.floor(probes))
+                probes = probes[probes != inside][:: 1 if outside > inside else -1]
+            if not probes.size:
+                return inside
+            beyond = np.flatnonzero(~(objective(probes) <= limit))
+            if not beyond.size:
+                return outside
+            first = int(beyond[0])
+            if first > 0:
+                inside = float(probes[first - 1])
+            outside = float(probes[first])
+            if abs(outside - inside) <= (1.0 if whole else 1e-9 * abs(inside)):
+                return inside
 
     return edge(best, low), edge(best, high)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ class MeanProblem:
                 remedy="Express the values in another unit",
             )
 
-    @property
+    @cached_property
     def _unit_noise(self) -> float:
         """2 (B / epsilon)^2: variance of the noise for a user who holds all the weight."""
         return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
@@ -243,7 +244,7 @@ def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
     """
     best = best_cap(problem)
     low, high = weights.stretch_within(
-        lambda h: float(capped_variance(problem, h)),
+        lambda caps: capped_variance(problem, caps),
         best=float(best.max_contributions),
         low=1.0,
         high=float(problem.histogram.max_size),

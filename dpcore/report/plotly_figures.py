@@ -127,11 +127,12 @@ def _share(fig: charts.Sketch, shared: dict[str, dict[str, Any]]) -> None:
 
 def hover(plot: Plot, name: str) -> str:
     """What stands where the pointer is, in Plotly's template language: the name, then both numbers with their units."""
-    across, upwards = (
-        f"%{{{of}}}" if axis.scale is Scale.NAMES else f"{axis.said}: %{{{of}:{axis.number}}}"
-        for of, axis in (("x", plot.x), ("y", plot.y))
-    )
-    return f"{name}<br>{across}<br>{upwards}"
+    return f"{name}<br>{_place(plot.x, 'x')}<br>{_place(plot.y, 'y')}"
+
+
+@functools.lru_cache(maxsize=64)
+def _place(axis: Axis, of: str) -> str:
+    return f"%{{{of}}}" if axis.scale is Scale.NAMES else f"{axis.said}: %{{{of}:{axis.number}}}"
 
 
 def _axis(axis: Axis) -> dict[str, object]:

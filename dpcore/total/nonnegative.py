@@ -403,7 +403,7 @@ def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, f
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
     largest = problem.amounts.largest
     return weights.stretch_within(
-        lambda t: float(measured(problem, t)),
+        lambda bounds: measured(problem, bounds),
         best=best,
         low=0.0,
         high=math.ceil(largest) if problem.whole else largest * (1.0 + excess),
