@@ -77,6 +77,7 @@ QUESTION = Question(
         "example",
         "weights_of",
         "solve",
+        "cvxpy",
         "caps",
         "so_far",
         "shown",

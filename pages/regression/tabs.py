@@ -12,7 +12,7 @@ from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.markdown import plain
-from dpcore.regression import files
+from dpcore.regression import cvxpy_reference, files
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.plots import directions, gap, offered
 from dpcore.regression.draw import Draw
@@ -24,7 +24,7 @@ from pages.regression import inputs, release, work
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared.base import tables
-from pages.shared.card import cards
+from pages.shared.card import cards, solver_check
 from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
@@ -112,6 +112,18 @@ def show_search(found: RegressionFound) -> None:
         f"{found.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
     )
     plots.draw(gap(steps, found.data.provenance))
+    problem, most = found.problem, cvxpy_reference.MOST_ENTRIES
+    entries = problem.num_rows * problem.num_features
+    solver_check.show(
+        QUESTION.key("cvxpy"),
+        problem.digest,
+        lambda stop: cvxpy_reference.beside(problem, stop),
+        "Total variance",
+        f"A general solver takes too long for the {entries:,} entries of C; the comparison is offered up to {most:,}."
+        if entries > most
+        else "",
+    )
+    cards.label(found.data.provenance)
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.regression import draw, naive, sample_limiting, study, working_set
+from dpcore.regression import cvxpy_reference, draw, naive, sample_limiting, study, working_set
 from dpcore.regression.answer import plots
 from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.parameters import (
@@ -493,6 +493,20 @@ def test_the_papers_figure_starts_by_button_and_ages():
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)
+
+
+def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
+    at = open_tab(opened(), "Search")
+    finished(fine(at.button(key="regression.cvxpy_start").click().run()), "regression.cvxpy")
+    both = at.dataframe[-1].value.set_index("Solver")
+    ours = working_set.solve(asked()[0])
+    assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(ours.variance, rel=1e-6)
+    assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(ours.variance, rel=1e-3)
+    assert both["No answer is below"].max() <= ours.variance * (1.0 + 1e-9)
+    assert "times as long as Sweet Spot" in shown_texts(at)
+    monkeypatch.setattr(cvxpy_reference, "MOST_ENTRIES", 10)
+    fine(at.run())
+    assert "offered up to 10" in shown_texts(at)
 
 
 def test_example_1_shows_its_true_optimum(answered):
