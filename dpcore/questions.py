@@ -28,6 +28,7 @@ from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import field_types
 from dpcore.counting.frames import to_dataset
+from dpcore.dataset import Dataset
 
 COLUMNS = ("user", "value", "group", "disclosure")
 """What says how the data are read; everything else is the question's."""
@@ -74,6 +75,7 @@ ASKED = {
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
     "weights_gain": Question("gap_examples"),
+    "training_bound": Question("training", alone=(None,)),
     "regression_weights": Question("regression", alone=(None,)),
     "task_weights": Question("multitask", takes=("group",), alone=(None,)),
     "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
@@ -92,7 +94,7 @@ def call_of(name: str) -> Callable[..., Answer]:
     """
     asked = ASKED[name]
     answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
-    kind = typing.get_type_hints(answered)["parameters"]
+    kind, own = (typing.get_type_hints(answered)[name] for name in ("parameters", "data"))
 
     def call(data: Any = None, /, **settings: Any) -> Answer:
         columns = {key: settings.pop(key) for key in asked.columns if key in settings}
@@ -103,8 +105,10 @@ def call_of(name: str) -> Callable[..., Answer]:
         except InvalidInput as refused:
             problems += refused.problems
         try:
-            if asked.alone and (data is None or isinstance(data, Disclosure)):
-                brought = asked.alone[0] if data is None else data
+            if asked.alone and data is None:
+                brought = asked.alone[0]
+            elif isinstance(data, own) and not isinstance(data, Dataset):
+                brought = data  # What the question takes beside a data set.
             else:
                 brought = to_dataset(data, **columns)
                 _refuse_lacking(asked, brought, columns)
@@ -206,8 +210,12 @@ def _read(hint: Any, name: str, given: Any) -> Any:
         if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:  # a number of NumPy
             return given.item()
         return given
+
+    def plain(text: object) -> str:
+        return str(text).lower().replace("-", "_")
+
     for option in options:
-        if str(given).lower().replace("-", "_") in (str(option.value).lower(), option.name.lower()):
+        if plain(given) in (plain(option.value), plain(option.name)):
             return option
     raise refusal(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
 

@@ -104,6 +104,7 @@ class Curve:
         unnamed: Whether the legend leaves it out, as one of the same name stands there.
         low: Column of the lower ends of bars at its points; empty for none.
         high: Column of the upper ends.
+        shaded: Whether what lies between these ends is shaded, in place of the bars.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Curve:
     unnamed: bool = False
     low: str = ""
     high: str = ""
+    shaded: bool = False
 
 
 @dataclass(frozen=True)
@@ -377,6 +379,8 @@ class Plot:
         guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
         main: Whether it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
+        beneath: A smaller one on the same horizontal axis, drawn beneath it; its names stand in no legend.
+        note: Words in the middle of it; empty for none.
     """
 
     key: str
@@ -390,6 +394,8 @@ class Plot:
     guides: Mapping[str, npt.ArrayLike] | None = None
     main: bool = False
     height: int | None = None
+    beneath: Plot | None = None
+    note: str = ""
 
     def column(self, name: str) -> npt.ArrayLike:
         """The column of this name, of the file or of the guides."""

@@ -47,6 +47,24 @@ LINES: dict[Look, Mapping[str, Any]] = {
 
 def figure(plot: Plot) -> go.Figure:
     """The picture; the same plot gives the same picture."""
+    fig = _drawn(plot)
+    if plot.note:
+        fig.add_annotation(
+            text=plot.note, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.62, font={"size": 12}
+        )
+    if plot.beneath is not None:
+        below = {"domain": [0.0, 0.22], "nticks": 4, "automargin": True, "zeroline": False}
+        fig.layout |= {
+            "xaxis": {**_axis(plot.x), "anchor": "y2"},
+            "yaxis": {**_axis(plot.y), "domain": [0.31, 1.0]},
+            "yaxis2": {**_axis(plot.beneath.y), **below},
+        }
+        for trace in _drawn(plot.beneath).data:
+            fig.add_trace(trace | {"yaxis": "y2", "showlegend": False})
+    return fig.figure()
+
+
+def _drawn(plot: Plot) -> charts.Sketch:
     height = plot.height or (charts.MAIN_HEIGHT if plot.main else HEIGHT)
     fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
@@ -57,6 +75,8 @@ def figure(plot: Plot) -> go.Figure:
             _share(fig, shared)
         match item:
             case Curve():
+                if item.shaded:
+                    _shade(fig, plot, item)
                 fig.add_trace(_curve(plot, item))
                 if item.legend:
                     shared[item.legend] = {
@@ -105,7 +125,7 @@ def figure(plot: Plot) -> go.Figure:
     alone = len(named) == 1 and not isinstance(named[0], Cells)
     if alone:
         fig.layout["showlegend"] = False
-    return fig.figure()
+    return fig
 
 
 def on_white(plot: Plot) -> go.Figure:
@@ -180,8 +200,28 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
         group["customdata"] = np.asarray(plot.column(of.also[1]))[meant]
-    group |= _whiskers(plot, of, upwards, "y")
+    if of.shaded:
+        group["legendgroup"] = of.name
+    else:
+        group |= _whiskers(plot, of, upwards, "y")
     return charts.curve_data(of.name, across, upwards, line, words, symbol=of.symbol, **group)
+
+
+def _shade(fig: charts.Sketch, plot: Plot, of: Curve) -> None:
+    """Fill between an item's ends; where one is not known the curve itself is."""
+    meant = _meant(plot, of)
+    across, middle, low, high = (
+        np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.x, of.y, of.low, of.high)
+    )
+    low, high = (np.where(np.isnan(end), middle, end) for end in (low, high))
+    color = _pale(LINES[of.tint or of.look]["color"], 0.16)
+    charts.add_area(fig, across, low, high, color, showlegend=False, legendgroup=of.name)
+
+
+def _pale(color: str, opacity: float) -> str:
+    """A colour that lets what is behind it through."""
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
 def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], along: str) -> dict[str, Any]:
@@ -278,8 +318,7 @@ def _cells(plot: Plot, of: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Co
 
 
 def _shares(plot: Plot, of: Shares) -> dict[str, Any]:
-    # From next to nothing, so that it lies well on a light and on a dark page.
-    red, green, blue = (int(LINES[of.look]["color"][at : at + 2], 16) for at in (1, 3, 5))
+    color = LINES[of.look]["color"]
     return {
         "type": "heatmap",
         "x": plot.column(of.x),
@@ -287,7 +326,8 @@ def _shares(plot: Plot, of: Shares) -> dict[str, Any]:
         "z": np.array([plot.column(name) for name in of.of], dtype=np.float64),
         "zmin": 0.0,
         "zmax": 1.0,
-        "colorscale": [[share, f"rgba({red}, {green}, {blue}, {share or 0.06:g})"] for share in (0.0, 1.0)],
+        # From next to nothing, so that it lies well on a light and on a dark page.
+        "colorscale": [[share, _pale(color, share or 0.06)] for share in (0.0, 1.0)],
         "colorbar": {"tickformat": ".0%", "title": {"text": "Share"}, "thickness": 14},
         "hovertemplate": f"{plot.x.said}: %{{x}}<br>%{{z:.1%}} {of.name}<extra></extra>",
     }

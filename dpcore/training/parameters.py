@@ -20,6 +20,10 @@ MAX_ROWS = 200_000
 """Rows that a page trains on: 50 runs of 20 bounds take about three minutes on one core."""
 
 
+GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
+"""What data are generated from."""
+
+
 class DataSource(enum.Enum):
     """Where features, labels and owners come from."""
 
@@ -46,24 +50,24 @@ class TrainingParameters:
         neighbours: Which data sets are neighbours; it also says whether counts are public.
         loss: Of a row.
         positive_above: A label above it is 1, any other -1, in the labels' unit; public.
-        bound: h that a release is trained with, in rows.
+        bound: h that a release on the page is trained with, in rows.
         bounded_by: Smooth weights or a cap, for a release.
-        steps: See `Mechanism`, as for the next three.
-        step_size: See `Mechanism`.
-        average: See `Mechanism`.
-        radius: See `Mechanism`.
-        sampled: See `Mechanism`.
+        steps: T, of the descent; see `Mechanism` for this and the next four.
+        step_size: In units of 1 / (smoothness of the loss).
+        average: Which iterates the model is the mean of.
+        radius: Of the ball that the model is kept in.
+        sampled: Share of the users that takes part in a step.
         runs: Of each method at each bound, 2 to `experiment.MAX_RUNS`.
         held_out: Share of the users that models are judged on, 0.05 to 0.9.
         seed: Of the split and of all runs.
         others: What is tried beside smooth weights and caps.
-        source: The sample, generated data or an upload.
-        num_users: This and what follows: see `TrainingGenerator`.
-        exponent: See `TrainingGenerator`.
-        max_rows: See `TrainingGenerator`.
-        informative: See `TrainingGenerator`.
-        signal: See `TrainingGenerator`.
-        user_effect: See `TrainingGenerator`.
+        source: The sample, generated data or an upload. Data that are given are taken whatever stands here.
+        num_users: m of generated data; see `TrainingGenerator` for this and what follows.
+        exponent: alpha of the law of rows per user of generated data.
+        max_rows: Most rows that a generated user has.
+        informative: Generated features beside the intercept.
+        signal: Size of each generated coefficient.
+        user_effect: Spread between the generated users.
         data_seed: Seed of the generator.
 
     Raises:

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from dpcore.training import training_data
+from dpcore.training.answer import TrainingFound, compute
+from dpcore.training.answer.found import Runs, Stage, rows_of
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.rows import ClassifierRows, Scaling, prepare
-from dpcore.training.sample import DESIGN, RANGES, ticket_data
+from dpcore.training.rows import ClassifierRows
+from dpcore.training.training_data import TrainingData
 from pages.shared.base.cache import cached, cached_for_all
-from pages.training import answer
-from pages.training.upload import TrainingData
 
 
 @cached_for_all(max_entries=1)
 def sample() -> TrainingData:
     """The sample."""
-    data, scaling = ticket_data()
-    return TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    return training_data.sample()
 
 
 @cached(max_entries=4, own_data=True)
 def generated(generator: TrainingGenerator) -> TrainingData:
     """Generated features, labels and owners."""
-    made = generator.generate()
-    return TrainingData(made.dataset, made.dataset.digest, scaling=made.scaling)
+    return training_data.generated(generator)
 
 
 @cached(max_entries=4, own_data=True)
-def rows(digest: str, scaling: Scaling, positive_above: float, _loaded: TrainingData) -> ClassifierRows:
+def rows(digest: str, positive_above: float, _data: TrainingData) -> ClassifierRows:
     """Rows scaled and sorted by user."""
-    assert _loaded.dataset.table is not None
-    return prepare(_loaded.dataset.table, scaling, positive_above)
+    return rows_of(_data, positive_above)
 
 
 @cached(max_entries=8, own_data=True)
@@ -42,9 +40,12 @@ def experiment(
 
 
 @cached(max_entries=8, own_data=True)
-def view(
-    known: tuple[object, ...], stage: answer.Stage, _loaded: TrainingData, _parameters: TrainingParameters,
-    _found: answer.Found,
-) -> answer.TrainingView:  # fmt: skip
+def found(
+    known: tuple[object, ...],
+    stage: Stage,
+    _data: TrainingData,
+    _parameters: TrainingParameters,
+    _runs: Runs,
+) -> TrainingFound:
     """What the page shows; ``known`` names the question and how many runs are done."""
-    return answer.compute(_loaded, _parameters, _found, stage)
+    return compute(_data, _parameters, _runs, stage)

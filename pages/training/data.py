@@ -11,14 +11,15 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
 from dpcore.training.generator import TrainingGenerator
-from dpcore.training.parameters import DataSource
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import scaling_of
+from dpcore.training.training_data import TrainingData
 from pages.shared.base import demo, round_numbers
 from pages.shared.data import own_data
 from pages.shared.fields import fields
 from pages.training import cached
-from pages.training.question import GENERATOR_FIELDS, QUESTION
-from pages.training.upload import UPLOAD, TrainingData
+from pages.training.question import QUESTION
+from pages.training.upload import UPLOAD
 
 MOST_SERVED_USERS, MOST_SERVED_RUNS = 2_000, 20
 """What a public demo generates and runs at most: others wait for the same two cores."""

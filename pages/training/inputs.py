@@ -6,12 +6,12 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.markdown import plain
-from dpcore.training.parameters import TrainingParameters
+from dpcore.training.answer import TrainingFound
+from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
 from dpcore.training.scores import Measure, Over
 from pages.shared.fields import fields
 from pages.shared.screen import layout
-from pages.training.answer import TrainingView
-from pages.training.question import GENERATOR_FIELDS, QUESTION
+from pages.training.question import QUESTION
 
 MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 IN_MORE = ("loss", "positive_above", "bound", "bounded_by", "others", "average", "steps", "step_size", "radius",
@@ -53,12 +53,12 @@ def _shown() -> tuple[Measure, Over]:
     return measure, over
 
 
-def what_is_used(view: TrainingView) -> str:
+def what_is_used(found: TrainingFound) -> str:
     """The quantities that the answer is computed with, and where they come from."""
-    experiment = view.table.experiment
+    experiment = found.table.experiment
     positive = float((experiment.train.signs > 0).mean())
     return (
-        f"{plain(view.loaded.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
+        f"{plain(found.data.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
         f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
         f"{wording.counted(experiment.test.num_users, 'user')} with "
         f"{wording.counted(experiment.test.num_rows, 'row')} held out, "

@@ -3,17 +3,14 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.training.parameters import TrainingParameters
+from dpcore.training.answer import answered
+from dpcore.training.answer.plots import bounds
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
 from pages.shared.fields import fields
-from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, layout
-from pages.training import card, data, inputs, paper, release, tabs, work
-from pages.training import figures as training_charts
-from pages.training.answer import TrainingView
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.training import data, inputs, paper, release, tabs, work
 from pages.training.question import QUESTION
-from pages.training.upload import TrainingData
 
 
 def body(places: layout.Places) -> None:
@@ -28,42 +25,30 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     page_run.compares(loaded)
-    view = _answer(loaded, parameters, places)
-    if view is not None:
-        page_run.answers(view.parameters)
-        with places.figure:  # First: its message goes ahead of all others.
-            figures.show_picture(training_charts.main_picture(view, measure, over))
-    with own_data.state_line(places.below, QUESTION):
-        work.show_state(view)
-    if view is None:
-        return
-    of = {
-        "Release": lambda: release.show(view),
-        "Rows and users": lambda: tabs.show_sides(view),
-        "Theory": lambda: tabs.show_theory(view),
-        "The paper's learner": lambda: paper.show(view),
-    }
-    answer_tabs.show(
-        places,
-        QUESTION,
-        card.card(view),
-        of,
-        lambda: tabs.show_files(view),
-        behind=lambda answer: tabs.show_behind(view, answer),
-    )
-
-
-def _answer(
-    loaded: TrainingData, parameters: TrainingParameters, places: layout.Places
-) -> TrainingView | None:
-    """The answer with at least its first runs; None with sentences, or while these are made."""
     with places.notes:
         try:
-            view = work.answer(loaded, parameters)
+            found = work.find(loaded, parameters)
         except InvalidInput as refused:
             fields.say(refused.problems)
-            return None
-    return view if view is not None and view.best is not None else None
+            found = None
+    if found is not None and found.best is None:
+        found = None  # Its first runs are being made.
+    answer = None if found is None else answered(found.data, found.parameters, found)
+    if answer is not None:
+        page_run.answers(answer.parameters)
+        with places.figure:  # First: its message goes ahead of all others.
+            plots.draw(bounds(answer.found, measure, over))
+    with own_data.state_line(places.below, QUESTION):
+        work.show_state(found)
+    if answer is None:
+        return
+    of = {
+        "Release": lambda: release.show(answer.found),
+        "Rows and users": lambda: tabs.show_sides(answer),
+        "Theory": lambda: tabs.show_theory(answer.found),
+        "The paper's learner": lambda: paper.show(answer.found),
+    }
+    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)
 
 
 layout.show(QUESTION, body)

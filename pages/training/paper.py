@@ -10,12 +10,12 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import bassily
+from dpcore.training.answer import TrainingFound
+from dpcore.training.answer.plots import NAMES
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from pages.shared.base import demo, tables
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.training import figures
-from pages.training.answer import TrainingView
 from pages.training.question import QUESTION
 
 JOB = QUESTION.key("paper_job")
@@ -30,9 +30,9 @@ MOST_SERVED = 200
 """Users up to which a public demo makes all m² steps."""
 
 
-def show(view: TrainingView) -> None:
+def show(found: TrainingFound) -> None:
     """What it is, the button, and the losses so far."""
-    rows = view.table.experiment.train
+    rows = found.table.experiment.train
     st.markdown(
         "**Replication, no protection.** The paper's appendix E.2 trains by algorithm 1 of Bassily, Smith and Thakurta "
         "(2014): one random user a step, $m^2$ steps, noise for each, the last iterate; ε = 30 to 50 with δ = 0.1. "
@@ -65,22 +65,22 @@ def show(view: TrainingView) -> None:
         "Run it again" if again else f"Run {rows.num_users**2:,} steps for each of 9 columns",
         key="training_paper_run",
         on_click=_start,
-        args=(view, epsilon, step_size),
+        args=(found, epsilon, step_size),
         icon=":material/play_arrow:",
         disabled=job is not None and job.running,
     )
     jobs.watch(JOB, "Running")
-    found = jobs.result_of(JOB) or jobs.so_far_of(JOB)
-    if found is None:
+    told = jobs.result_of(JOB) or jobs.so_far_of(JOB)
+    if told is None:
         return
-    (_, of_epsilon, of_step_size), table = found
-    if found[0] != asked:
+    (_, of_epsilon, of_step_size), table = told
+    if told[0] != asked:
         st.caption(":material/history: The table below was computed with earlier settings.")
-    _show_table(view, table, of_epsilon, of_step_size)
+    _show_table(found, table, of_epsilon, of_step_size)
 
 
-def _start(view: TrainingView, epsilon: float, step_size: StepSize) -> None:
-    rows, seed = view.table.experiment.train, view.parameters.seed
+def _start(found: TrainingFound, epsilon: float, step_size: StepSize) -> None:
+    rows, seed = found.table.experiment.train, found.parameters.seed
 
     def work(tell: jobs.Tell, should_stop: ShouldStop) -> PaperTable:
         return bassily.fill(
@@ -97,14 +97,14 @@ def _start(view: TrainingView, epsilon: float, step_size: StepSize) -> None:
     jobs.start(JOB, (rows.digest, epsilon, step_size), work, heavy=True)
 
 
-def lines(view: TrainingView, table: PaperTable) -> Mapping[str, list[object]]:
+def lines(found: TrainingFound, table: PaperTable) -> Mapping[str, list[object]]:
     """One line per column of the paper's table that is done."""
     done = table.done.tolist()
-    largest = float(view.table.experiment.train.sizes.max())
+    largest = float(found.table.experiment.train.sizes.max())
     unbounded = [table.cells[at].bound == largest and at == len(table.cells) - 1 for at in done]
     return {
         "Method": [
-            "No bound" if free else figures.NAMES[table.cells[at].method]
+            "No bound" if free else NAMES[table.cells[at].method]
             for at, free in zip(done, unbounded, strict=True)
         ],
         "h": [table.cells[at].bound for at in done],
@@ -113,21 +113,23 @@ def lines(view: TrainingView, table: PaperTable) -> Mapping[str, list[object]]:
     }
 
 
-def _show_table(view: TrainingView, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
+def _show_table(found: TrainingFound, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
     if not table.done.size:
         st.caption("No column is done yet.")
         return
     tables.show(
-        pd.DataFrame(lines(view, table)),
+        pd.DataFrame(lines(found, table)),
         "Loss of the paper's learner for smooth weights, caps and no bound",
         "training_paper",
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
     )
-    floor, guess = (wording.number(float(of[0, 0, 0])) for of in (view.known.no_privacy, view.known.guessing))
+    floor, guess = (
+        wording.number(float(of[0, 0, 0])) for of in (found.known.no_privacy, found.known.guessing)
+    )
     st.caption(
         f"ε = {wording.entered(epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "
         f"{STEP_SIZES[step_size].lower()}; {RUNS} runs, last iterate, θ in [−10, 10]ᵈ, caps drawn anew in every run. "
         f"On the same rows {floor} without privacy, {guess} guessing. The paper's table 2 itself, on its own data, is "
         "in benchmarks/training.py."
     )
-    cards.label(view.loaded.dataset.provenance)
+    cards.label(found.data.provenance)

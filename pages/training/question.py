@@ -12,9 +12,6 @@ from dpcore.training.weighting import Method
 from pages.shared.base.question import Field, From, Question, public
 from pages.shared.data import table_upload
 
-GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
-"""What data are generated from, in the order of the page."""
-
 # As on Regression: everything belongs to data that this page has for itself.
 
 QUESTION = Question(
@@ -160,7 +157,7 @@ QUESTION = Question(
     },
     also=table_upload.ENTRIES
     | From.OWN_DATA.each(
-        "range_", "proposed", "runs_job", "paper_job", "found", "view", "draws", "spent", "refused"
+        "range_", "proposed", "runs_job", "paper_job", "found", "shown", "draws", "spent", "refused"
     )
     | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
 )

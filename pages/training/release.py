@@ -14,6 +14,8 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.training import files
+from dpcore.training.answer import TrainingFound
+from dpcore.training.answer.words import bounded
 from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import Model, train_once
@@ -23,29 +25,27 @@ from pages.shared.base import tables
 from pages.shared.card.releases import Releases
 from pages.shared.fields import fields
 from pages.training import cached
-from pages.training.answer import TrainingView
-from pages.training.card import bounded
 from pages.training.question import QUESTION
 
 
-def asked(view: TrainingView) -> object:
+def asked(found: TrainingFound) -> object:
     """What a release would answer now."""
-    return (view.loaded.dataset.digest, view.loaded.scaling, view.parameters.positive_above,
-            mechanism_of(view), view.parameters.released)  # fmt: skip
+    return (found.data.dataset.digest, found.data.scaling, found.parameters.positive_above,
+            mechanism_of(found), found.parameters.released)  # fmt: skip
 
 
-def mechanism_of(view: TrainingView) -> Mechanism:
+def mechanism_of(found: TrainingFound) -> Mechanism:
     """That of the page, with all users in every step: OpenDP accounts for no sampling here."""
-    return replace(view.parameters.mechanism, sampled=1.0)
+    return replace(found.parameters.mechanism, sampled=1.0)
 
 
-def show(view: TrainingView) -> None:
+def show(found: TrainingFound) -> None:
     """What a release would be, the button, and the latest one with its label."""
-    of, parameters = releases(view), view.parameters
+    of, parameters = releases(found), found.parameters
     made = of.made
     cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
     st.markdown(
-        f"A release trains on **all {wording.counted(view.loaded.dataset.histogram.num_users, 'user')}**, with "
+        f"A release trains on **all {wording.counted(found.data.dataset.histogram.num_users, 'user')}**, with "
         f"{bounded(parameters.released)} (*More settings*). Gradients are rounded onto a public grid before they are "
         f"added up, and OpenDP's discrete Gaussian noise covers all {parameters.steps} steps. It spends **{cost}**. "
         "The page keeps it and draws again only when you ask."
@@ -64,40 +64,40 @@ def show(view: TrainingView) -> None:
         f"Train once more: spends another {cost}" if made else f"Train once: spends {cost}",
         key="training_release",
         on_click=_draw,
-        args=(view,),
+        args=(found,),
         type="secondary" if made else fields.main_button(),
         icon=":material/casino:",
     )
     of.say_refused()
-    of.show_account(made[-1].model.facts if made else None, bool(made) and made[-1].question != asked(view))
+    of.show_account(made[-1].model.facts if made else None, bool(made) and made[-1].question != asked(found))
     if made:
         _show_model(made[-1])
         of.file_button("Released models (CSV)", lambda: files.models_csv(made), "released-models")
 
 
-def releases(view: TrainingView) -> Releases:
+def releases(found: TrainingFound) -> Releases:
     """Those of the rows in use."""
-    return Releases(QUESTION, view.loaded.account)
+    return Releases(QUESTION, found.data.account)
 
 
-def latest(view: TrainingView) -> Model | None:
+def latest(found: TrainingFound) -> Model | None:
     """The last model that was released for what is asked now; None where there is none."""
-    made = [draw.model for draw in releases(view).made if draw.question == asked(view)]
+    made = [draw.model for draw in releases(found).made if draw.question == asked(found)]
     return made[-1] if made else None
 
 
-def _draw(view: TrainingView) -> None:
-    loaded, parameters = view.loaded, view.parameters
-    table, scaling = loaded.dataset.table, loaded.scaling
+def _draw(found: TrainingFound) -> None:
+    data, parameters = found.data, found.parameters
+    table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = cached.rows(loaded.dataset.digest, scaling, parameters.positive_above, loaded)
+    rows: ClassifierRows = cached.rows(data.digest, parameters.positive_above, data)
 
     def draw(charge: Charge) -> Draw:
-        model = train_once(rows, mechanism_of(view), parameters.released, charge=charge)
-        return Draw(asked(view), table.feature_names, scaling, model)
+        model = train_once(rows, mechanism_of(found), parameters.released, charge=charge)
+        return Draw(asked(found), table.feature_names, scaling, model)
 
-    releases(view).draw(draw)
+    releases(found).draw(draw)
 
 
 def _show_model(draw: Draw) -> None:

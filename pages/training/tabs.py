@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.ledger import Ledger
+from dpcore.report.content import Line
+from dpcore.report.literals import Code
+from dpcore.report.script import Source, table_cell
 from dpcore.training import files
+from dpcore.training.answer import TrainingFound, words
+from dpcore.training.answer.methods import methods
+from dpcore.training.answer.plots import NAMES
 from dpcore.training.experiment import Held
+from dpcore.training.files import Draw
 from dpcore.training.output import REGULARISATION
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card import cards
-from pages.shared.figures import figures
-from pages.shared.report import take_away
-from pages.training import figures as training_charts
-from pages.training import inputs, methods, release, report
-from pages.training.answer import TrainingView
+from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
+from pages.shared.report import report_content, take_away
+from pages.shared.report.report_content import ReportContent
+from pages.shared.screen import plots
+from pages.training import inputs, release
+from pages.training.question import QUESTION
 
 
-def show_behind(view: TrainingView, answer: Answer) -> None:
+def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and every method at every bound."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(view))
+    st.caption(inputs.what_is_used(answer.found))
     st.markdown("**Every method at every bound**")
     tables.show(
-        methods_table(view),
+        methods_table(answer.found),
         "Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
         "training_methods",
         {
@@ -44,16 +57,16 @@ def show_behind(view: TrainingView, answer: Answer) -> None:
     )
 
 
-def methods_table(view: TrainingView) -> pd.DataFrame:
+def methods_table(found: TrainingFound) -> pd.DataFrame:
     """One line per method and bound."""
-    cells = view.table.experiment.cells
-    losses, users = view.summary(Measure.LOSS, Over.ROWS), view.summary(Measure.LOSS, Over.USERS)
-    trained = view.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
-    right = view.summary(Measure.ACCURACY, Over.ROWS)
-    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
+    cells = found.table.experiment.cells
+    losses, users = found.summary(Measure.LOSS, Over.ROWS), found.summary(Measure.LOSS, Over.USERS)
+    trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
+    right = found.summary(Measure.ACCURACY, Over.ROWS)
+    weight = dict(zip(found.bounds(Method.SMOOTH).tolist(), found.largest_weight.tolist(), strict=True))
     return pd.DataFrame(
         {
-            "Method": [training_charts.NAMES[cell.method] for cell in cells],
+            "Method": [NAMES[cell.method] for cell in cells],
             "h": [cell.bound for cell in cells],
             "W": [100.0 * weight[cell.bound] for cell in cells],
             "Runs": losses.runs,
@@ -67,22 +80,22 @@ def methods_table(view: TrainingView) -> pd.DataFrame:
     )
 
 
-def show_sides(view: TrainingView) -> None:
+def show_sides(answer: Answer) -> None:
     """Rows and users, trained on and held out."""
     st.markdown(
         "**Look at** the two colours: weights bring the target nearer to a mean over users. Where heavy users differ "
         "from light ones the two means part, and you must know which of them you want. Dotted lines are for the users "
         "trained on. Which users are held out is drawn: another seed moves the solid lines."
     )
-    figures.show_picture(training_charts.sides_picture(view))
+    plots.draw(answer.plots["training-sides"]())
 
 
-def show_theory(view: TrainingView) -> None:
+def show_theory(found: TrainingFound) -> None:
     """The bounds that theory calls for, beside what was measured."""
-    best = view.best
+    best = found.best
     rows = [
-        ("Constants computed", view.calibrated, "from features and the descent's own constants"),
-        ("Theorem 4, constant 1", view.theorem, "log d log n ε² / log⁴(m/δ)"),
+        ("Constants computed", found.calibrated, "from features and the descent's own constants"),
+        ("Theorem 4, constant 1", found.theorem, "log d log n ε² / log⁴(m/δ)"),
     ]
     columns = {
         "Trade-off": [name for name, _, _ in rows],
@@ -93,27 +106,61 @@ def show_theory(view: TrainingView) -> None:
     }
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
-    measured = "" if best is None else f" The runs have it at h = {wording.number(view.cell(best.at).bound)}."
+    measured = (
+        "" if best is None else f" The runs have it at h = {wording.number(found.cell(best.at).bound)}."
+    )
     st.markdown(
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has the "
         "constants of this very descent near its minimum, and looks at features (no labels), which ε does not cover. "
         "The second is the paper's bound, whose constant it leaves open. Neither knows of clipping, of steps too few, "
         "or of heavy users who differ."
     )
-    cards.label(view.loaded.dataset.provenance)
+    cards.label(found.data.dataset.provenance)
 
 
-def show_files(view: TrainingView) -> None:
+def content(answer: Answer, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+    """What the page contributes to its report, with the latest of the releases ``made``, if any."""
+
+    def cell(code: Code, source: Source, public_only: bool) -> str:
+        if entered is not DataSource.UPLOAD:
+            return "data = None  # The settings name the sample, or say how the data are generated."
+        code.use("TrainingData", "dpcore.training.training_data")
+        code.use("scaling_of", "dpcore.training.rows")
+        return (
+            f"{table_cell(code, source, public_only, data.design)}\n"
+            f"ranges = {dict(data.ranges)!r}\n"
+            "scaling = scaling_of(data, design, ranges)\n"
+            "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
+        )
+
+    data, entered = answer.found.data, answer.parameters.source
+    names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
+    names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
+    source = Source(data.dataset, rows=True, cell=cell)
+    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*names))
+    return replace(of, releases=_released(made, ledger))
+
+
+def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """The latest release, and all that was spent: releases that ended in an error, too."""
+    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
+    if not made:
+        return spent
+    draw = made[-1]
+    note = f"Release {len(made)} of these rows; {words.bounded(draw.model.cell)}."
+    return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spent)
+
+
+def show_files(answer: Answer) -> None:
     """Downloads: the choice, the report, every run."""
-    data = view.loaded.dataset
-    of = release.releases(view)
+    of = release.releases(answer.found)
     made, ledger = tuple(of.made), of.ledger
-    kind = data.provenance
+    kind = answer.disclosure
     take_away.draw(
         "training",
         kind,
-        lambda: report.training_report(view, made, ledger),
-        methods.methods(view, release.latest(view)),
+        lambda: content(answer, made, ledger),
+        methods(answer.found, release.latest(answer.found)),
         "**Parts of it**",
-        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(view.table, kind))],
+        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(answer.found.table, kind))],
     )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.data import design_matrix
 from dpcore.data.column_names import shown
@@ -17,50 +14,9 @@ from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.parameters import MAX_ROWS
-from dpcore.training.rows import Scaling
+from dpcore.training.training_data import TrainingData
 from pages.shared.data.table_upload import TableUpload
 from pages.training.question import QUESTION
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """The page's data.
-
-    Attributes:
-        dataset: With the facet `table`.
-        account: Whose rows they are: releases from the same rows add up, whatever was made of them.
-        design: What the columns meant, where they come from a table.
-        scaling: How features are brought to norm 1; None as long as ranges are missing.
-        ranges: Of the columns that enter as numbers, by name.
-    """
-
-    dataset: Dataset
-    account: str
-    design: Design | None = None
-    scaling: Scaling | None = None
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """Names the rows as they are trained on: the table, and how features are scaled."""
-        return f"{self.dataset.digest} {self.scaling!r}"
-
-    @property
-    def provenance(self) -> Provenance:
-        """What numbers computed from them are."""
-        return self.dataset.provenance
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Columns that enter as numbers and need a range."""
-        features = () if self.design is None else self.design.features
-        return tuple(feature.column for feature in features if feature.kind is FeatureKind.NUMERIC)
-
-    def spread(self, column: str) -> tuple[float, float]:
-        """Least and largest value of a column in the data: as private as they are."""
-        assert self.dataset.table is not None
-        values = self.dataset.table.features[:, self.dataset.table.feature_names.index(column)]
-        return float(values.min()), float(values.max())
 
 
 def _check(features: FloatArray, codes: np.ndarray, names: tuple[str, ...]) -> None:

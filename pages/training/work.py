@@ -15,56 +15,56 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
+from dpcore.training.answer import TrainingFound
+from dpcore.training.answer.found import Runs, Stage
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import DataSource, TrainingParameters
+from dpcore.training.training_data import TrainingData
 from pages.shared.base import cache
 from pages.shared.fields import jobs
-from pages.training import cached, data
-from pages.training.answer import Found, Stage, TrainingView
+from pages.training import cached
+from pages.training import data as sources
 from pages.training.question import QUESTION
-from pages.training.upload import TrainingData
 
 SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
 """How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
 to be shown in its place. On the sample it is there after 0.1 s of a free core. For work that stands in line behind that
 of others, nobody waits longer than for a new question's: of 20 sessions each run took 1.5 s."""
-JOB, VIEW, FOUND = (QUESTION.key(name) for name in ("runs_job", "view", "found"))
+JOB, SHOWN, FOUND = (QUESTION.key(name) for name in ("runs_job", "shown", "found"))
 KEPT = 12
 """Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
 
 
-def answer(loaded: TrainingData, parameters: TrainingParameters) -> TrainingView | None:
-    """The answer, as far as it is known; None where there is none yet, or the work failed, which is said here."""
-    assert loaded.scaling is not None
-    digest = loaded.dataset.digest
-    rows = cached.rows(digest, loaded.scaling, parameters.positive_above, loaded)
-    question = cached.experiment(rows.digest, parameters, data.most_runs(), rows)
-    data.say_served_runs(parameters.runs)
-    found = _found(question, parameters.source is DataSource.SAMPLE)
+def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | None:
+    """What is found so far, or was before; None where that is nothing, or the work failed, which is said here."""
+    rows = cached.rows(data.digest, parameters.positive_above, data)
+    question = cached.experiment(rows.digest, parameters, sources.most_runs(), rows)
+    sources.say_served_runs(parameters.runs)
+    runs = _found(question, parameters.source is DataSource.SAMPLE)
     if jobs.say_failure(JOB):
         return None
-    if found is None:
-        before: TrainingView | None = st.session_state.get(VIEW)
+    if runs is None:
+        before: TrainingFound | None = st.session_state.get(SHOWN)
         return None if before is None else replace(before, stage=Stage.EARLIER)
     stage = Stage.FIRST if running(question) else Stage.FINAL
-    known = (digest, question.key, parameters, stage, *found.table.done.tolist())
-    view = cached.view(known, stage, loaded, parameters, found)
-    st.session_state[VIEW] = view
-    return view
+    known = (data.digest, question.key, parameters, stage, *runs.table.done.tolist())
+    found = cached.found(known, stage, data, parameters, runs)
+    st.session_state[SHOWN] = found
+    return found
 
 
-def _tables() -> dict[object, Found]:
+def _tables() -> dict[object, Runs]:
     """What was found for questions asked before, in the order in which they were asked."""
-    tables: dict[object, Found] = st.session_state.setdefault(FOUND, {})
+    tables: dict[object, Runs] = st.session_state.setdefault(FOUND, {})
     return tables
 
 
-def _of_all() -> cache.Answers[Found]:
+def _of_all() -> cache.Answers[Runs]:
     """What all sessions have found on the sample."""
     return cache.answers("training_runs", for_all=True, most=KEPT)
 
 
-def _found(question: Experiment, of_sample: bool) -> Found | None:
+def _found(question: Experiment, of_sample: bool) -> Runs | None:
     """What is known of this question; its runs are started where they were not."""
     job: jobs.Job | None = st.session_state.get(JOB)
     key = question.key
@@ -85,7 +85,7 @@ def _found(question: Experiment, of_sample: bool) -> Found | None:
     began = time.monotonic()
     job = st.session_state[JOB]
     while job.running and job.so_far is None:
-        soon = VIEW in st.session_state or job.waiting
+        soon = SHOWN in st.session_state or job.waiting
         if time.monotonic() - began >= (SOON_SECONDS if soon else FIRST_SECONDS):
             break
         job.wait(0.01)
@@ -96,22 +96,22 @@ def _found(question: Experiment, of_sample: bool) -> Found | None:
     return _tables()[key]
 
 
-def _keep(key: object, found: Found) -> None:
+def _keep(key: object, found: Runs) -> None:
     tables = _tables()
     tables[key] = found
     while len(tables) > KEPT:
         del tables[next(iter(tables))]
 
 
-def start(question: Experiment, found: Found | None, of_sample: bool) -> None:
+def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
     """Make the runs that are not there yet; of the sample, for all sessions."""
     of_all = _of_all() if of_sample else None
 
-    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Found:
+    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs:
         known = found.known if found is not None else experiment.references(question)
 
-        def more(table: Table) -> Found:
-            now = Found(table, known)
+        def more(table: Table) -> Runs:
+            now = Runs(table, known)
             # Another session may be further.
             if of_all is not None and _made(now) > _made(of_all.known(question.key)):
                 of_all.keep(question.key, now)
@@ -128,7 +128,7 @@ def start(question: Experiment, found: Found | None, of_sample: bool) -> None:
     jobs.start(JOB, question.key, make, seconds=0.0, heavy=True)
 
 
-def _made(found: Found | None) -> int:
+def _made(found: Runs | None) -> int:
     """How many runs there are."""
     return 0 if found is None else int(found.table.done.sum())
 
@@ -139,19 +139,19 @@ def running(question: Experiment | None = None) -> bool:
     return job is not None and job.running and (question is None or job.question == question.key)
 
 
-def show_state(view: TrainingView | None) -> None:
+def show_state(found: TrainingFound | None) -> None:
     """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
     jobs.rerun_if_ended(JOB)
     if running():
-        earlier = view is not None and view.stage is Stage.EARLIER
+        earlier = found is not None and found.stage is Stage.EARLIER
         words = "These are the settings before; training for the new ones" if earlier else "Training"
         jobs.watch(JOB, words)
         return
-    if view is None:
+    if found is None:
         return
-    fewest, most = view.runs
-    asked = view.table.experiment.runs
-    if view.table.finished:
+    fewest, most = found.runs
+    asked = found.table.experiment.runs
+    if found.table.finished:
         st.caption(f":material/check: {wording.counted(asked, 'run')} of every method at every bound.")
         return
     made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
@@ -161,9 +161,9 @@ def show_state(view: TrainingView | None) -> None:
         key="training_go_on",
         on_click=start,
         args=(
-            view.table.experiment,
-            Found(view.table, view.known),
-            view.parameters.source is DataSource.SAMPLE,
+            found.table.experiment,
+            Runs(found.table, found.known),
+            found.parameters.source is DataSource.SAMPLE,
         ),
         icon=":material/play_arrow:",
         type="tertiary",

@@ -21,7 +21,7 @@ from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import count, open_files
 from dpcore.counting.frames import to_dataset
@@ -33,9 +33,24 @@ from dpcore.regression.answer import plots as regression_plots
 from dpcore.report import plotly_figures
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
+from dpcore.training.losses import LossKind
+from dpcore.training.parameters import DataSource as TrainingSource
+from dpcore.training.parameters import OtherMethods, TrainingParameters
 
 EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
+
+
+TRAINING = TrainingParameters(
+    1.0,
+    loss=LossKind.HINGE,
+    others=OtherMethods.CLIPPED_SUMS,
+    neighbours=Neighbours.REPLACE_VALUES,
+    source=TrainingSource.GENERATED,
+    num_users=30,
+    runs=2,
+    steps=2,
+)
 
 
 def said(answer: Answer) -> tuple[str, ...]:
@@ -168,11 +183,12 @@ def test_the_package_is_light_until_it_is_asked():
         ("total", TotalParameters(1.0, own_bound=3.0)),
         ("total", TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6)),
         ("quantile", QuantileParameters(1.0, "0.1, 0.9", low=-1.0, high=2.0, bound_from=BoundFrom.COUNTS)),
+        ("training", TRAINING),
     ],
 )
 def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
     name, settings = questions.call_with(of, parameters)
-    brought = samples.load("shop-events")
+    brought = None if of == "training" else samples.load("shop-events")
     assert getattr(ss, name)(brought, **settings).parameters == parameters
 
 
@@ -191,6 +207,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),
         ss.learning_bound(events, own_cap=3, **one),
         ss.weights_gain(events, **one),
+        ss.training_bound(num_users=30, source="generated", runs=2, steps=2, **one),
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
     plots = [make() for answer in answers for make in answer.plots.values()]

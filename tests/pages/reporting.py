@@ -166,6 +166,14 @@ CASES = {
         {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "steps": "9"},
         "training_card",
     ),
+    "training, clipped sums": Case(
+        "Training",
+        "training",
+        ("training.tabs", "Downloads"),
+        {"source": "sample", "others": "clipped-sums", "runs": "2", "steps": "3", "bounded_by": "cap",
+         "neighbours": "one user's values change; everybody's number of rows is public"},
+        "training_card",
+    ),
     "many tasks": Case(
         "Many tasks",
         "many_tasks",

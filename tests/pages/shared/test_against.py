@@ -221,7 +221,7 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
     from dpcore.training.sample import DESIGN, RANGES, ticket_data
-    from pages.training.upload import TrainingData
+    from dpcore.training.training_data import TrainingData
 
     data, scaling = ticket_data()
     loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)

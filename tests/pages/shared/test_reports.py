@@ -12,6 +12,7 @@ from dpcore.answer.methods import Chosen
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report.document import SCHEMA, report_json
+from dpcore.training import experiment
 from pages.shared.report import report_content, take_away
 from tests.pages.reporting import (
     CASES,
@@ -24,6 +25,7 @@ from tests.pages.reporting import (
     run,
 )
 
+FILL = experiment.fill
 AS_A_PERSON = ("mean",)
 """Whose script runs in a Python of its own: alone, with what a fresh one imports."""
 
@@ -34,13 +36,16 @@ WHOLE = (
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
     "many tasks", "many tasks of the data", "many tasks, nobody clipped",
     "data owners", "data owners of the data", "data owners, users protected",
-    "regression", "regression, entered variance",
+    "regression", "regression, entered variance", "training", "training, clipped sums",
 )  # fmt: skip
 """Whose answer is one object."""
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(name, taken, tmp_path):
+def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
+    name, taken, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(experiment, "fill", FILL)  # All runs, as a script makes them.
     case = CASES[name]
     at = opened(case)
     content = taken[case.stem]()

@@ -38,7 +38,7 @@ from pages.shared.base import keys
 from pages.shared.report import report_content, report_html, take_away
 from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session
-from pages.training import report as training_report
+from pages.training import tabs as training_report
 from tests.pages.driving import (
     data,
     fine,

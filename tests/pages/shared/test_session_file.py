@@ -24,6 +24,7 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.private_choice.choice import MECHANISM, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.training.parameters import DataSource
+from dpcore.training.training_data import TrainingData
 from pages.regression.upload import RegressionData
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
@@ -32,7 +33,6 @@ from pages.shared.figures.pins import Curve, Pin
 from pages.shared.session import last_releases, own_tables, pins_json, session, session_file
 from pages.shared.session.own_tables import OwnTable
 from pages.shared.session.session_file import Content
-from pages.training.upload import TrainingData
 from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
 
 FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")

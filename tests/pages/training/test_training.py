@@ -12,23 +12,27 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.report import plotly_figures
 from dpcore.training import bassily, experiment
+from dpcore.training.answer import TrainingFound, answered, compute, plots, words
+from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.losses import LossKind
 from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
+from dpcore.training.training_data import TrainingData
 from dpcore.training.weighting import Cell, Method
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
-from pages.training import answer, card, figures, report, tabs
-from pages.training.answer import Found, Stage, TrainingView
-from pages.training.upload import UPLOAD, TrainingData
+from pages.training import tabs
+from pages.training.upload import UPLOAD
 from tests.pages.driving import (
     address_of,
     answer_of,
@@ -75,15 +79,19 @@ def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
     return parameters.experiment(prepare(MADE.dataset.table, MADE.scaling, parameters.positive_above))
 
 
-def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingView:
+def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingFound:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     asked = question(parameters)
-    found = Found(table or experiment.fill(asked.empty()), experiment.references(asked))
-    return answer.compute(loaded, parameters, found, Stage.FINAL)
+    runs = Runs(table or experiment.fill(asked.empty()), experiment.references(asked))
+    return compute(loaded, parameters, runs)
+
+
+def said_of(found: TrainingFound) -> Answer:
+    return answered(found.data, found.parameters, found)
 
 
 @pytest.fixture(scope="module")
-def whole() -> TrainingView:
+def whole() -> TrainingFound:
     return view()
 
 
@@ -98,7 +106,7 @@ def drawn(figure, name: str):
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", Over)
 def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
-    figure = figures.main_figure(whole, measure, over)
+    figure = plotly_figures.figure(plots.bounds(whole, measure, over))
     summary = whole.summary(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.OUTPUT, "Output perturbation")):  # fmt: skip
@@ -106,7 +114,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
         x, y = drawn(figure, name)
         assert x == pytest.approx(whole.bounds(method))
         assert y == pytest.approx(summary.mean[cells])
-        (band,) = [t for t in figure.data if t.legendgroup == method.value and t.fill == "toself"]
+        (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
     floor, guess = whole.reference(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
@@ -125,16 +133,16 @@ def test_the_axis_stays_while_the_budget_moves(whole):
     other = view(replace(PARAMETERS, epsilon=7.0))
     assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
-        assert figures.limits(other, measure, Over.ROWS) == figures.limits(whole, measure, Over.ROWS)
-        assert figures.limits(whole, measure, Over.ROWS)[0] < figures.limits(whole, measure, Over.ROWS)[1]
+        assert plots.limits(other, measure, Over.ROWS) == plots.limits(whole, measure, Over.ROWS)
+        assert plots.limits(whole, measure, Over.ROWS)[0] < plots.limits(whole, measure, Over.ROWS)[1]
 
 
 def test_the_card_says_what_the_runs_found(whole):
-    said = card.card(whole)
+    said = said_of(whole)
     best = whole.best
     losses = whole.summary(Measure.LOSS, Over.ROWS)
     bound = whole.cell(best.at).bound
-    assert said.headline == f"Give each user at most the weight of {card.weight_of(bound)}."
+    assert said.headline == f"Give each user at most the weight of {words.weight_of(bound)}."
     numbers = {one.label: (one.text, one.note) for one in said.numbers}
     assert numbers["Bound h"][0] == wording.number(bound)
     assert numbers["Loss on users held out"] == (
@@ -146,20 +154,22 @@ def test_the_card_says_what_the_runs_found(whole):
     assert "not covered by ε" in dict(said.facts)["What ε does not cover"]
     assert "hardly any protection" not in said.detail
     assert "objective perturbation" in dict(said.facts)["Not offered"]
-    assert card.weight_of(1.0) == "one row"
-    assert card.weight_of(2.5) == "2.50 rows"
-    weak = card.card(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
+    assert words.weight_of(1.0) == "one row"
+    assert words.weight_of(2.5) == "2.50 rows"
+    weak = said_of(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
 
 
 def test_a_budget_that_is_too_small_is_said_so():
     small = view(replace(PARAMETERS, epsilon=0.01))
     assert small.is_useless
-    said = card.card(small)
+    said = said_of(small)
     assert said.headline == "Do not train with this budget: guessing does better."
     assert said.numbers[0].label == "Loss on users held out"  # no bound is recommended
     assert not said.good_enough
-    assert "Every curve lies beyond" in str(figures.main_figure(small, Measure.LOSS, Over.ROWS).layout)
+    assert "Every curve lies beyond" in str(
+        plotly_figures.figure(plots.bounds(small, Measure.LOSS, Over.ROWS)).layout
+    )
 
 
 def test_other_losses_methods_and_relations_are_drawn(whole):
@@ -172,11 +182,11 @@ def test_other_losses_methods_and_relations_are_drawn(whole):
         ),
     ):
         other = view(replace(PARAMETERS, runs=3, **changes))
-        names = {t.name for t in figures.main_figure(other, Measure.LOSS, Over.ROWS).data}
+        names = {t.name for t in plotly_figures.figure(plots.bounds(other, Measure.LOSS, Over.ROWS)).data}
         assert {"Smooth weights", "Cap, random rows"} <= names
         assert "Output perturbation" not in names  # the squared loss has no bounded slope
         assert name is None or name in names
-        assert card.card(other).code is not None
+        assert said_of(other).code is not None
 
 
 def test_first_runs_make_a_figure_and_a_card_that_say_so():
@@ -185,10 +195,10 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so():
     experiment.fill(asked.empty(), on_more=seen.append)
     first = view(table=seen[0])
     assert first.runs == (0, 10)
-    names = {t.name for t in figures.main_figure(first, Measure.LOSS, Over.ROWS).data}
+    names = {t.name for t in plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS)).data}
     assert "Smooth weights" in names
     assert "Cap, random rows" not in names
-    said = card.card(first)
+    said = said_of(first)
     assert "0 of 12 runs so far" in said.detail
     assert said.numbers[1].note.endswith("over 10 runs")
 
@@ -197,11 +207,11 @@ def test_the_table_and_the_files_hold_every_cell(whole):
     frame = tabs.methods_table(whole)
     assert len(frame) == len(whole.table.experiment.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean)
-    sides = figures.sides_columns(whole)
+    sides = plots.sides(whole).columns
     cells = whole.table.cells_of(Method.SMOOTH)
     users = whole.summary(Measure.LOSS, Over.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/1"' in report.choice_json(whole)
+    assert '"schema": "sweetspot/training/1"' in said_of(whole).choice()
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -226,7 +236,7 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     assert "public input" in said
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
     fine(at.run())
-    _, y = trace(chart(at, "training_loss"), "Smooth weights")
+    _, y = trace(chart(at, "training_accuracy"), "Smooth weights")
     assert y == pytest.approx(whole.summary(Measure.ACCURACY, Over.USERS).mean[cells], rel=1e-9)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
@@ -308,9 +318,9 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
     fine(at.button(key="training_release").click().run())
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
-    made = at.session_state["training.view"]
-    drawn = at.session_state["training.draws"][made.loaded.account]
-    (line, *_) = report.training_report(made, drawn, Ledger()).releases
+    made = at.session_state["training.shown"]
+    drawn = at.session_state["training.draws"][made.data.account]
+    (line, *_) = tabs.content(said_of(made), drawn, Ledger()).releases
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))

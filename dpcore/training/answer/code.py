@@ -5,11 +5,11 @@ from __future__ import annotations
 from dpcore.code import Released, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data, smooth_form
 from dpcore.data.design_matrix import FeatureKind
+from dpcore.training.answer.found import TrainingFound
 from dpcore.training.descent import noise_plan
 from dpcore.training.losses import HINGE_WIDTH, LossKind
 from dpcore.training.parameters import DataSource
 from dpcore.training.sample import FILE
-from pages.training.answer import TrainingView
 
 SLOPES = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
@@ -18,9 +18,11 @@ SLOPES = {
 }
 
 
-def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
-    """Smooth weights of this bound."""
-    loaded, mechanism = view.loaded, view.table.experiment.mechanism
+def of_training(found: TrainingFound) -> CodeChoice | None:
+    """Smooth weights of the best bound."""
+    assert found.best is not None
+    bound = found.cell(found.best.at).bound
+    loaded, mechanism = found.data, found.table.experiment.mechanism
     table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
     assert table is not None
     assert scaling is not None
@@ -51,7 +53,7 @@ def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
         levels=levels,
         intercept=True if design is None else design.intercept,
         norm=scaling.norm,
-        positive_above=view.parameters.positive_above,
+        positive_above=found.parameters.positive_above,
         slope=SLOPES[mechanism.loss],
         steps=mechanism.steps,
         rate=mechanism.rate,
@@ -68,6 +70,6 @@ def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
         "delta": mechanism.delta,
         "training": training,
     }
-    if view.parameters.source is DataSource.SAMPLE:
+    if found.parameters.source is DataSource.SAMPLE:
         base |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     return forms(mechanism.epsilon, base, [(smooth_form(bound), Released.CLASSIFIER, {"threshold": bound})])

@@ -1,4 +1,4 @@
-"""The Training page's answer, put together once for a question, its data, and the runs that are done."""
+"""What is found for a classifier: put together once for a question, its data, and the runs that are done."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from dpcore.answer.against import Against, remembered
 from dpcore.common import weights
+from dpcore.common.errors import refusal
 from dpcore.common.over_runs import Summary
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import Best, Held, References, Table
-from dpcore.training.parameters import TrainingParameters
-from dpcore.training.rows import prepare
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
+from dpcore.training.rows import ClassifierRows, prepare
 from dpcore.training.scores import Measure, Over
+from dpcore.training.training_data import TrainingData, generated, sample
 from dpcore.training.weighting import Cell, Method
-from pages.training.question import GENERATOR_FIELDS
-from pages.training.upload import TrainingData
 
 
 class Stage(enum.Enum):
@@ -32,8 +32,8 @@ class Stage(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What the work beside the page has found.
+class Runs:
+    """What training many times has found.
 
     Attributes:
         table: With the runs that are done.
@@ -45,11 +45,11 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingView:
-    """Everything the page shows that depends on data and question.
+class TrainingFound:
+    """Everything that words and plots are made of.
 
     Attributes:
-        loaded: Data.
+        data: With a scaling.
         parameters: What was entered.
         table: With the runs that are done.
         known: Without privacy, and guessing.
@@ -60,7 +60,7 @@ class TrainingView:
         stage: Whether it is for the question as it is asked now, and whether more is to come.
     """
 
-    loaded: TrainingData
+    data: TrainingData
     parameters: TrainingParameters
     table: Table
     known: References
@@ -117,10 +117,10 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
-    assert data.scaling is not None
-    assert data.dataset.table is not None
-    rows = prepare(data.dataset.table, data.scaling, parameters.positive_above)
-    train, mechanism = parameters.experiment(rows).train, parameters.mechanism
+    train, mechanism = (
+        parameters.experiment(rows_of(data, parameters.positive_above)).train,
+        parameters.mechanism,
+    )
     eigenvalues, histogram = excess.public_hessian(train, mechanism), train.histogram
 
     @remembered
@@ -152,19 +152,52 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
     )
 
 
-def compute(loaded: TrainingData, parameters: TrainingParameters, found: Found, stage: Stage) -> TrainingView:
+def rows_of(data: TrainingData, positive_above: float) -> ClassifierRows:
+    """Rows scaled and sorted by user; a label above the threshold is 1, any other -1.
+
+    Raises:
+        InvalidInput: The data have no labels and features, or no ranges.
+    """
+    if data.dataset.table is None or data.scaling is None:
+        remedy = "See dpcore.training.training_data.TrainingData"
+        raise refusal("the data have no labels and features, or their ranges are missing", remedy=remedy)
+    return prepare(data.dataset.table, data.scaling, positive_above)
+
+
+def find(data: TrainingData | None, parameters: TrainingParameters) -> TrainingFound:
+    """Train as often as is asked for, with every method at every bound.
+
+    Args:
+        data: With a scaling; None where the parameters name the sample, or say how the data are generated.
+        parameters: The question.
+
+    Raises:
+        InvalidInput: The data have no labels, features or ranges, or do not fit the question.
+    """
+    if data is None:
+        if parameters.source is DataSource.UPLOAD:
+            raise refusal("no data were given, and the settings name a table of one's own")
+        data = sample() if parameters.source is DataSource.SAMPLE else generated(parameters.generator)
+    question = parameters.experiment(rows_of(data, parameters.positive_above))
+    runs = Runs(experiment.fill(question.empty()), experiment.references(question))
+    return compute(data, parameters, runs)
+
+
+def compute(
+    data: TrainingData, parameters: TrainingParameters, runs: Runs, stage: Stage = Stage.FINAL
+) -> TrainingFound:
     """Put together what was found."""
-    question = found.table.experiment
+    question = runs.table.experiment
     train, mechanism = question.train, question.mechanism
     hessian = excess.public_hessian(train, mechanism)
     histogram = train.histogram
-    return TrainingView(
-        loaded=loaded,
+    return TrainingFound(
+        data=data,
         parameters=parameters,
-        table=found.table,
-        known=found.known,
-        best=experiment.best(found.table, Method.SMOOTH),
-        best_cap=experiment.best(found.table, Method.CAP),
+        table=runs.table,
+        known=runs.known,
+        best=experiment.best(runs.table, Method.SMOOTH),
+        best_cap=experiment.best(runs.table, Method.CAP),
         calibrated=excess.theory_bound(histogram, excess.calibrated_trade_off(hessian, mechanism)),
         theorem=excess.theory_bound(
             histogram, excess.theorem_trade_off(histogram, train.num_features, mechanism)

@@ -1,16 +1,16 @@
-"""What the page Training has to say in a methods section."""
+"""What a classifier has to say in a methods section."""
 
 from __future__ import annotations
 
 from dpcore.answer.methods import Chosen, Methods, guarantee
 from dpcore.common import wording
+from dpcore.training.answer.found import TrainingFound
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.training.answer import TrainingView
 
 LOSSES = {
     LossKind.LOGISTIC: "the logistic loss",
@@ -24,44 +24,44 @@ AVERAGES = {
 }
 
 
-def methods(view: TrainingView, released: Model | None = None) -> Methods | None:
+def methods(found: TrainingFound, released: Model | None = None) -> Methods | None:
     """What is said of a model that was released on the page, or of the program that trains one at the best bound.
 
     The two differ in bound and mechanism: the page releases with the bound that was entered, all users in every step
     and OpenDP's discrete noise; the program has the best bound of smooth weights, and may sample users.
 
     Args:
-        view: What was simulated.
+        found: What was simulated.
         released: The page's own release for these settings; None where there is none.
 
     Returns:
         The sentences; None where nothing was released and no run is finished.
     """
-    p = view.parameters
+    p = found.parameters
     if released is not None:
         return _of_release(p, released)
     limited = "Rows were weighted [@epasto2020, section 4] such that no user weighs more than "
     trained = _trained(p)
-    if view.best is None:
+    if found.best is None:
         return None
-    bound, losses = view.cell(view.best.at).bound, view.summary(Measure.LOSS, Over.ROWS)
-    mean, half = float(losses.mean[view.best.at]), float(losses.half_width[view.best.at])
-    found = (
+    bound, losses = found.cell(found.best.at).bound, found.summary(Measure.LOSS, Over.ROWS)
+    mean, half = float(losses.mean[found.best.at]), float(losses.half_width[found.best.at])
+    told = (
         f"{limited}{wording.number(bound, 6)} {'row' if bound == 1.0 else 'rows'}. {trained} On users held "
         f"out the mean loss of a row is {wording.number(mean)} ± {wording.number(half, 2)} (95 % interval "
-        f"over {wording.counted(int(losses.runs[view.best.at]), 'simulated run')})."
+        f"over {wording.counted(int(losses.runs[found.best.at]), 'simulated run')})."
     )
     nothing = ""
-    if view.is_useless:
+    if found.is_useless:
         nothing = (
             f"At ε = {wording.entered(p.epsilon)} and δ = {wording.entered(p.delta)} no bound on a user's weight "
             "trained a classifier better than guessing, and nothing was released."
         )
     return Methods(
         guarantee=guarantee("A linear classifier was released", p.epsilon, p.neighbours, p.delta),
-        found=found,
+        found=told,
         withheld=f"{limited}a fixed number of rows. {trained}",
-        disclosure=view.loaded.dataset.provenance,
+        disclosure=found.data.dataset.provenance,
         rule="The bound has the smallest mean loss of those tried on users held out.",
         nothing=nothing,
     )
