@@ -126,7 +126,7 @@ class RegressionParameters:
         epsilon: Privacy budget.
         lower: L, labels below are raised to it, in the labels' unit.
         upper: U, labels above are lowered to it; B = U - L.
-        source: Generated data or an upload. Data that are given are taken whatever stands here.
+        source: Generated data or an upload. Of data that are given it is the last.
         variance_source: Where sigma^2 comes from.
         residual_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
         num_rows: n of generated data; see `RegressionGenerator` for this and what follows.

@@ -61,7 +61,7 @@ class TrainingParameters:
         held_out: Share of the users that models are judged on, 0.05 to 0.9.
         seed: Of the split and of all runs.
         others: What is tried beside smooth weights and caps.
-        source: The sample, generated data or an upload. Data that are given are taken whatever stands here.
+        source: The sample, generated data or an upload. Of data that are given it is the last.
         num_users: m of generated data; see `TrainingGenerator` for this and what follows.
         exponent: alpha of the law of rows per user of generated data.
         max_rows: Most rows that a generated user has.

@@ -30,9 +30,12 @@ from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.per_group.parameters import Objective
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
+from dpcore.regression.parameters import DataSource as RegressionSource
+from dpcore.regression.parameters import RegressionGenerator
 from dpcore.report import plotly_figures
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
+from dpcore.training import training_data
 from dpcore.training.losses import LossKind
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import OtherMethods, TrainingParameters
@@ -122,6 +125,13 @@ def test_every_other_question_answers():
     assert ss.quantile_bound(frame, value="amount", lower=0, upper=100, **user).parameters.high == 100
     assert ss.learning_bound(frame, **user).numbers[0].value >= 1
     assert ss.weights_gain(frame, **user).numbers
+    made = training_data.generated(TRAINING.generator)
+    trained = ss.training_bound(made, epsilon=1, runs=2, steps=2)
+    assert (trained.parameters.source, trained.code) == (TrainingSource.UPLOAD, None)
+    table, _ = RegressionGenerator(60, 1, 0).dataset()
+    weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
+    assert weighted.parameters.source is RegressionSource.UPLOAD
+    assert weighted.code is not None
     private = ss.mean_bound(frame, counts="private", **MEAN)
     assert private.parameters.counts is Counts.PRIVATE
 

@@ -42,7 +42,7 @@ def answered(
         proofs=(("Best weights C", of.ours.certificate, of.ours.ended),),
         code=of_regression(of),
         good_enough=words.good_enough(of),
-        parameters=parameters,
+        parameters=of.parameters,
         found=of,
         plots={
             "regression-caps": lambda: plots.caps(of, ErrorOf.COEFFICIENTS),
@@ -50,5 +50,5 @@ def answered(
             "regression-weights": lambda: plots.weights(of),
         },
         methods=methods(of),
-        choice=lambda: files.choice_json(of.data, parameters, of.problem, of.ours, of.caps),
+        choice=lambda: files.choice_json(of.data, of.parameters, of.problem, of.ours, of.caps),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -175,6 +175,8 @@ def find(data: Dataset | None, parameters: RegressionParameters) -> RegressionFo
         if parameters.source is not DataSource.GENERATED:
             raise refusal("no data were given, and the settings name a table of one's own")
         data, _ = parameters.generator.dataset()
+    else:
+        parameters = replace(parameters, source=DataSource.UPLOAD)
     table = table_of(data)
     labels = parameters.clipped(table)
     variance = parameters.residual_variance

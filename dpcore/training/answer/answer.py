@@ -37,13 +37,13 @@ def answered(
         headline=words.headline(of),
         detail=words.detail(of),
         numbers=words.numbers(of),
-        assumptions=assumptions(parameters),
+        assumptions=assumptions(of.parameters),
         disclosure=of.data.provenance,
         facts=words.facts(of),
         proofs=(("Model without privacy", of.known.certificate, "Newton's method."),),
         code=of_training(of),
         good_enough=words.good_enough(of),
-        parameters=parameters,
+        parameters=of.parameters,
         found=of,
         plots={
             "training-loss": lambda: plots.bounds(of, Measure.LOSS, Over.ROWS),
@@ -51,5 +51,5 @@ def answered(
             "training-sides": lambda: plots.sides(of),
         },
         methods=methods(of),
-        choice=lambda: files.choice_json(of.data.dataset, parameters, of.table, of.known, of.calibrated),
+        choice=lambda: files.choice_json(of.data.dataset, of.parameters, of.table, of.known, of.calibrated),
     )

@@ -19,13 +19,15 @@ SLOPES = {
 
 
 def of_training(found: TrainingFound) -> CodeChoice | None:
-    """Smooth weights of the best bound."""
+    """Smooth weights of the best bound; None where nobody knows what the columns mean."""
     assert found.best is not None
     bound = found.cell(found.best.at).bound
     loaded, mechanism = found.data, found.table.experiment.mechanism
     table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
     assert table is not None
     assert scaling is not None
+    if design is None and found.parameters.source is not DataSource.GENERATED:
+        return None
     noise = noise_plan(mechanism, bound)
     if design is None:  # Generated: the first feature is the intercept.
         numbers = tuple(

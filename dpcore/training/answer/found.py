@@ -178,6 +178,8 @@ def find(data: TrainingData | None, parameters: TrainingParameters) -> TrainingF
         if parameters.source is DataSource.UPLOAD:
             raise refusal("no data were given, and the settings name a table of one's own")
         data = sample() if parameters.source is DataSource.SAMPLE else generated(parameters.generator)
+    else:
+        parameters = replace(parameters, source=DataSource.UPLOAD)
     question = parameters.experiment(rows_of(data, parameters.positive_above))
     runs = Runs(experiment.fill(question.empty()), experiment.references(question))
     return compute(data, parameters, runs)
