@@ -43,6 +43,6 @@ def compared(ours: Solved, other: Solved) -> str:
     else:
         which = f"The value of {other.solver} is the smaller one"
     return (
-        f"{which}; they differ by {apart:.1e} of it. {other.solver} took "
+        f"{which}; they differ by {wording.percent(apart, 2)}. {other.solver} took "
         f"{wording.number(other.seconds / max(ours.seconds, 1e-9), 2)} times as long as {ours.solver}."
     )
