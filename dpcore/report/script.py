@@ -145,6 +145,8 @@ _ANSWER = """
 print(answer.headline)
 for number in answer.numbers:
     print(f"{number.label}: {number.text}")
+    if number.note:
+        print(f"  {number.note}")
 """.strip()
 _BEHIND = """
 for name, sentence in answer.all_facts:
