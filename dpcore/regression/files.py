@@ -93,6 +93,7 @@ def choice_json(
     variances = coefficient_variances(problem, estimate)
     question = {
         **to_values(parameters),
+        "data_source": parameters.source.value,  # ``source`` is the work that the method is from, in every choice.
         "mechanism": "Laplace",
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
     }

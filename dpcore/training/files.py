@@ -133,6 +133,7 @@ def choice_json(
     release = "private linear classifier"
     question = {
         **to_values(parameters),
+        "data_source": parameters.source.value,  # ``source`` is the work that the method is from, in every choice.
         "mechanism": "noisy full-batch gradient descent",
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 4 and appendix E.2",
     }

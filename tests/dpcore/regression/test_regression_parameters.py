@@ -135,6 +135,8 @@ def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps)
     caps = sample_limiting.solve(PROBLEM, sample_limiting.CapOptions(draws=2)) if with_caps else None
     said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
     assert said["question"]["epsilon"] == 1.5
+    assert said["question"]["data_source"] == PARAMETERS.source.value
+    assert "Epasto" in said["question"]["source"]
     assert "residual_variance" not in said["question"]
     assert said["data"]["residual_variance"] == VARIANCE
     assert said["answer"]["total_variance"] == OURS.variance
