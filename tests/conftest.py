@@ -28,19 +28,20 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("landing"), derandomize=False)
 SEARCHING = os.environ.get("SWEETSPOT_SEARCH", "")
+FEW, SHARE = 20, 0.5
+"""Of the examples that a test asks for, a landing draws this share, and at least so many: the same ones come again and
+again there, and it is for `make test-long` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
     items.sort(key=lambda item: not item.nodeid.startswith(("tests/browser/", "tests/pages/")))
-    if not SEARCHING:
-        return
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
         asked = getattr(test, "_hypothesis_internal_use_settings", settings.default)
-        test._hypothesis_internal_use_settings = settings(
-            asked, max_examples=asked.max_examples * int(SEARCHING)
-        )
+        drawn = asked.max_examples
+        drawn = drawn * int(SEARCHING) if SEARCHING else max(int(SHARE * drawn), min(drawn, FEW))
+        test._hypothesis_internal_use_settings = settings(asked, max_examples=drawn)
 
 
 def pytest_configure(config: pytest.Config) -> None:
