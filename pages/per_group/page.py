@@ -4,9 +4,9 @@ from contextlib import nullcontext
 
 import streamlit as st
 
+from dpcore.answer.stage import Stage
 from dpcore.common.errors import InvalidInput
-from dpcore.per_group import PerGroupParameters
-from dpcore.per_group.answer import DistributionFound, answered, distribution, words
+from dpcore.per_group.answer import DistributionFound, PerGroupFound, answered, distribution, words
 from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys, page_run
@@ -33,18 +33,19 @@ def body(places: layout.Places) -> None:
             places.notes,
             nullcontext() if long else st.spinner("Looking for the best pair …", show_time=True),
         ):
-            found, before = work.found_for(data, parameters)
+            found = work.found_for(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    if found is not None:
-        show(found, places)
-    show_progress(parameters, before, places)
+    if found.value is not None:
+        show(found.value, places)
+    if long:
+        show_progress(found.stage, places)
 
 
-def show(found: work.Found, places: layout.Places) -> None:
+def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> None:
     """The answer made of what was found."""
     page_run.answers(found.parameters)
     answer = answered(data, found.parameters, found)
@@ -78,12 +79,10 @@ def show(found: work.Found, places: layout.Places) -> None:
             stand_ins.bring("Bring groups")
 
 
-def show_progress(parameters: PerGroupParameters, before: bool, places: layout.Places) -> None:
+def show_progress(stage: Stage, places: layout.Places) -> None:
     """How far a long search is, below the figure, which it does not move."""
-    if not work.is_long(data, parameters):
-        return
     with places.figure:
-        if jobs.watch(work.JOB, "Looking for the best pair") and before:
+        if jobs.watch(work.SEARCH.key, "Looking for the best pair") and stage is Stage.EARLIER:
             st.caption("Until it is found, the answer to what was asked before stands here.")
 
 

@@ -166,6 +166,6 @@ QUESTION = Question(
             width=140,
         ),
     },
-    also=From.PUBLIC.each("proposed", "tabs") | From.DATA.each("job", "kept"),
+    also=From.PUBLIC.each("proposed", "tabs") | From.DATA.each("job", "job_earlier"),
     propose=propose,
 )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
+from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer import DistributionFound, PerGroupFound, check, find
 from pages.per_group import cached
 from pages.per_group.question import QUESTION
 from pages.shared.fields import jobs
+from pages.shared.fields.search import Found, Search
 
-JOB, KEPT = QUESTION.key("job"), QUESTION.key("kept")
-Found = PerGroupFound | DistributionFound
+SEARCH = Search[PerGroupFound | DistributionFound](QUESTION.key("job"))
 SHORT, SHORT_MEAN = 60_000, 3_000
 """Pairs up to which an answer is computed at once: a few tenths of a second."""
 HEAVY = 1_000_000
@@ -27,31 +26,22 @@ def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
     return parameters.selection.private or data.pairs.user_codes.size > most
 
 
-def found_for(data: Dataset, parameters: PerGroupParameters) -> tuple[Found | None, bool]:
-    """What is found, or what was for an earlier question on these data while the search runs; and whether it is that.
+def found_for(data: Dataset, parameters: PerGroupParameters) -> Found[PerGroupFound | DistributionFound]:
+    """What is found, or what was for an earlier question on these data while the search runs.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     if not is_long(data, parameters):
-        return cached.found(data.digest, parameters, data), False
+        return Found(cached.found(data.digest, parameters, data), Stage.FINAL)
     question = data.digest, parameters
-    kept: tuple[tuple[str, PerGroupParameters], PerGroupFound] | None = st.session_state.get(KEPT)
-    if kept is not None and kept[0] == question:
-        return kept[1], False
-    job: jobs.Job | None = st.session_state.get(JOB)
-    if job is None or job.question != question:
-        assert data.pairs is not None
+    assert data.pairs is not None
+    if not SEARCH.asks(question):
         check(data, parameters)
-        jobs.start(
-            JOB,
-            question,
-            lambda tell, stop: find(data, parameters, tell, stop),
-            heavy=data.pairs.user_codes.size >= HEAVY,
-        )
-    done = jobs.result_of(JOB)
-    if done is not None and done[0] == question:
-        st.session_state[KEPT] = done
-        of: PerGroupFound = done[1]
-        return of, False
-    return (kept[1], True) if kept is not None and kept[0][0] == data.digest else (None, False)
+    SEARCH.ask(
+        question,
+        lambda tell, stop: find(data, parameters, tell, stop),
+        seconds=jobs.POLL_SECONDS,
+        heavy=data.pairs.user_codes.size >= HEAVY,
+    )
+    return SEARCH.found(lambda before: before[0] == data.digest)

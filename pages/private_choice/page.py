@@ -42,7 +42,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     copies = work.over_epsilon(data, parameters)
     with places.figure:
         figures.show_picture(private_charts.over_epsilon_picture(view, copies, data.provenance))
-        tabs.show_progress(work.JOB, copies)
+        tabs.show_progress(work.CURVES.key, copies)
     of = {
         "Why the number leaks": lambda: tabs.leak(view, data),
         "More or fewer users": lambda: tabs.over_users(view, data),

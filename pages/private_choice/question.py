@@ -109,5 +109,5 @@ QUESTION = Question(
         ),
     },
     also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew")
-    | From.DATA.each("curves_job", "users_job", "copies", "refused"),
+    | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
 )

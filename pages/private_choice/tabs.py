@@ -45,7 +45,7 @@ def over_users(view: PrivateView, data: Dataset) -> None:
     found = cached.over_users(data.digest, view.parameters, data)
     copies = work.over_users(data, view.parameters)
     figures.show_picture(private_charts.over_users_picture(view, found, copies, data.provenance))
-    show_progress(work.USERS_JOB, copies)
+    show_progress(work.USERS.key, copies)
     cards.label(data.provenance)
 
 

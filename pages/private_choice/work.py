@@ -2,70 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
-import streamlit as st
-
+from dpcore.answer.stage import Stage
+from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
+from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer
 from pages.private_choice.answer import Copies
 from pages.private_choice.question import QUESTION
-from pages.shared.fields import jobs, kept_work
+from pages.shared.fields import jobs
+from pages.shared.fields.search import Search
 from pages.shared.session import session
 
-JOB, USERS_JOB = QUESTION.key("curves_job"), QUESTION.key("users_job")
-KEPT = QUESTION.key("copies")
+Simulated = TypeVar("Simulated", Copies, CopyCurves)
+CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[CopyCurves](QUESTION.key("users_job"))
 
 
 def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
     """Costs of copies over budgets of the choice: those that are asked for, or as far as they are known."""
-    kept = _finished(JOB)
-    job: jobs.Job | None = st.session_state.get(JOB)
-    question, histogram = (data.digest, parameters), data.histogram
-    same = kept is not None and _curve_of(*kept[0]) == _curve_of(*question) and not kept[1].cancelled
-    if job is None or job.question != question:
-        curve = kept[1].over_epsilon if same and kept is not None else ()
-        _start(JOB, question, lambda tell, stop: answer.simulate(histogram, parameters, curve, tell, stop))
-        kept = _finished(JOB) or kept
-    if kept is None or kept[0][0] != data.digest:
+    histogram, (asked, before) = data.histogram, CURVES.last() or (None, Copies())
+    same = (
+        asked is not None and _curve_of(*asked) == _curve_of(data.digest, parameters) and not before.cancelled
+    )
+    curve = before.over_epsilon if same else ()
+    _ask(
+        CURVES, data, parameters, lambda tell, stop: answer.simulate(histogram, parameters, curve, tell, stop)
+    )
+    found = CURVES.found(lambda asked: bool(asked[0] == data.digest))
+    if found.value is None:
         return Copies()
-    asked, found = kept
-    if asked == question:
-        return found
-    return replace(found, at=None, earlier=not same)
+    return found.value if found.stage is Stage.FINAL else replace(found.value, at=None, earlier=not same)
 
 
 def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     """The same over numbers of users."""
-    job: jobs.Job | None = st.session_state.get(USERS_JOB)
-    question, histogram = (data.digest, parameters), data.histogram
-    if job is None or job.question != question:
-        _start(
-            USERS_JOB,
-            question,
-            lambda tell, stop: comparison.copy_curves(parameters, histogram, tell, stop, epsilons=()),
-        )
-    done = jobs.result_of(USERS_JOB)
-    if done is None or done[0] != question:
-        return Copies()
-    return Copies(over_users=done[1].over_users, cancelled=done[1].cancelled)
+    histogram = data.histogram
+
+    def simulate(tell: jobs.Tell, stop: ShouldStop) -> CopyCurves:
+        return comparison.copy_curves(parameters, histogram, tell, stop, epsilons=())
+
+    _ask(USERS, data, parameters, simulate)
+    found = USERS.found().value
+    return Copies() if found is None else Copies(over_users=found.over_users, cancelled=found.cancelled)
 
 
-def _start(key: str, question: tuple[str, PrivateParameters], simulate: jobs.Work) -> None:
+def _ask(
+    search: Search[Simulated],
+    data: Dataset,
+    parameters: PrivateParameters,
+    simulate: Callable[[jobs.Tell, ShouldStop], Simulated],
+) -> None:
     """Simulate beside the page what was not simulated before."""
-    kept_work.start(key, question, session.same_for_all(), simulate, lambda found: not found.cancelled)
+    search.ask(
+        (data.digest, parameters),
+        simulate,
+        lambda found: not found.cancelled,
+        session.same_for_all(),
+        light=True,
+    )
 
 
 def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
     return digest, answer.without_budget(parameters)
-
-
-def _finished(key: str) -> tuple[tuple[str, PrivateParameters], Copies] | None:
-    """The last costs that were simulated, with their question; a new job does not take them away."""
-    done = jobs.result_of(key)
-    if done is not None:
-        st.session_state[KEPT] = done
-    kept: tuple[tuple[str, PrivateParameters], Copies] | None = st.session_state.get(KEPT)
-    return kept

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer, Plot
+from dpcore.answer.stage import Stage
 from dpcore.quantile.answer import QuantileFound, answered, words
 from pages.quantile import inputs, tabs, work
 from pages.quantile.question import QUESTION
@@ -30,22 +31,21 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     found = work.find(data, parameters, demonstration or session.same_for_all())
     main: Plot | None = None
-    if found.view is not None:
-        page_run.answers(found.view.parameters)
-        answer = shown_answer(found.view)
+    searching = found.stage is not Stage.FINAL
+    if found.value is not None:
+        page_run.answers(found.value.parameters)
+        answer = shown_answer(found.value)
     with places.figure:  # First: its message goes ahead of all others.
-        if found.view is not None:
+        if found.value is not None:
             main = plots.show(answer.plots["quantile-error"](), label=label)
         # Always there, so that nothing moves when the exact answer has come.
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
-            if found.doing:
-                jobs.watch(work.JOB, found.doing)
-    if not found.doing:  # Else the line below the figure says it.
-        with places.notes:
-            jobs.say_failure(work.JOB)
+            if searching:
+                doing = "Trying bounds on your values" if main is None else work.DOING[found.stage]
+                jobs.watch(work.SEARCH.key, doing)
     if main is None:
         return
-    show_rest(places, tabs.Shown(answer, data, label, bool(found.doing)), main)
+    show_rest(places, tabs.Shown(answer, data, label, searching), main)
 
 
 def shown_answer(found: QuantileFound) -> Answer:
@@ -76,7 +76,9 @@ def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
         if demonstration:
             stand_ins.bring("Bring data with values")
         if shown.answer.found.choices.cancelled:
-            st.button("Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:")
+            st.button(
+                "Search again", key="quantile_again", on_click=work.SEARCH.forget, icon=":material/refresh:"
+            )
 
 
 layout.show(QUESTION, body)

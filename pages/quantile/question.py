@@ -134,6 +134,6 @@ QUESTION = Question(
         ),
     },
     also=From.PUBLIC.each("proposed", "tabs")
-    | From.DATA.each("search_job", "earlier", "poorer", "poorer_job", "draws", "draws_job"),
+    | From.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
 )

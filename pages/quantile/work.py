@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import streamlit as st
-
+from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer import QuantileFound
@@ -15,8 +14,8 @@ from pages.quantile import cached
 from pages.quantile.question import QUESTION
 from pages.shared.base import cache
 from pages.shared.fields import jobs
+from pages.shared.fields.search import Found, Search
 
-JOB, EARLIER = QUESTION.key("search_job"), QUESTION.key("earlier")
 AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
 """What is done so soon is shown at once, without a first answer before it. Where nothing is shown yet, it may take
 longer than after a slider has moved."""
@@ -25,21 +24,12 @@ AT_ONCE_ROWS = 500
 Of more rows it is not waited for where a first answer can be computed."""
 KNOWN = 64
 """Searches whose best bounds are kept; each holds a few hundred numbers."""
-FIRST = "A first answer, from fewer bounds and subsamples. The exact one follows"
-BEFORE = "The answer for the settings before. The new one follows"
-
-
-@dataclass(frozen=True)
-class Found:
-    """What there is to show.
-
-    Attributes:
-        view: The answer; None where there is none yet.
-        doing: What still runs, in words; empty where the answer is exact.
-    """
-
-    view: QuantileFound | None
-    doing: str = ""
+SEARCH = Search[QuantileFound](QUESTION.key("search_job"))
+DOING = {
+    Stage.FIRST: "A first answer, from fewer bounds and subsamples. The exact one follows",
+    Stage.EARLIER: "The answer for the settings before. The new one follows",
+}
+"""What is said beside an answer that stands in for the exact one."""
 
 
 def search_question(parameters: QuantileParameters) -> QuantileParameters:
@@ -49,7 +39,7 @@ def search_question(parameters: QuantileParameters) -> QuantileParameters:
     return replace(parameters, **{name: getattr(default, name) for name in same})
 
 
-def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found:
+def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found[QuantileFound]:
     """The exact answer where it is known or quickly found. Otherwise a job looks for it, and another stands in.
 
     That is a first answer where the rows are few enough to compute one, else the answer for the settings before.
@@ -60,38 +50,23 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found:
     # All that sorting the rows depends on, and nothing that a slider moves.
     base = tuple(map(str, (p.base, p.low, p.high, p.center, p.spread, p.edges, p.masses)))
     whole, few = cached.quantile_rows(data.digest, base, p, data.values)
-    known, searched = cache.answers(JOB, for_all, KNOWN), (data.digest, search_question(p))
-    choices, question = known.known(searched), (data.digest, p)
-    job: jobs.Job | None = st.session_state.get(JOB)
-    if job is None or job.question != question:
-        problem = whole.with_epsilon(p.epsilon)
+    known, searched = cache.answers(SEARCH.key, for_all, KNOWN), (data.digest, search_question(p))
+    choices, problem = known.known(searched), whole.with_epsilon(p.epsilon)
 
-        def compute(tell: jobs.Tell, stop: ShouldStop) -> QuantileFound:
-            def search() -> core.Choices:
-                return core.search(problem, p.asked, tell, stop)
+    def compute(tell: jobs.Tell, stop: ShouldStop) -> QuantileFound:
+        def search() -> core.Choices:
+            return core.search(problem, p.asked, tell, stop)
 
-            return core.compute(p, problem, known.found(searched, search, lambda found: not found.cancelled))
+        return core.compute(p, problem, known.found(searched, search, lambda found: not found.cancelled))
 
-        if job is None:
-            seconds = FIRST_VISIT_SECONDS
-        else:
-            brief = choices is not None or few is None or data.values.values.size <= AT_ONCE_ROWS
-            seconds = AT_ONCE_SECONDS if brief else 0.0
-        job = jobs.start(JOB, question, compute, seconds, light=choices is None)
-    if (done := jobs.result_of(JOB)) is not None:
-        exact: QuantileFound = done[1]
-        if few is None:  # Else nobody needs it, and it holds the distribution of the answer.
-            st.session_state[EARLIER] = (data.digest, exact)
-        return Found(exact)
-    if few is not None:
-        with_epsilon = few.with_epsilon(p.epsilon)
-        return Found(cached.first_answer(data.digest, p, choices is not None, with_epsilon, choices), FIRST)
-    digest, earlier = st.session_state.get(EARLIER, ("", None))
-    if digest == data.digest:
-        return Found(earlier, BEFORE)
-    return Found(None, "Trying bounds on your values")
+    def first_answer() -> QuantileFound | None:
+        if few is None:
+            return None
+        return cached.first_answer(data.digest, p, choices is not None, few.with_epsilon(p.epsilon), choices)
 
-
-def again() -> None:
-    """Let the next run search anew."""
-    st.session_state[JOB] = None
+    seconds = FIRST_VISIT_SECONDS
+    if SEARCH.job is not None:
+        brief = choices is not None or few is None or data.values.values.size <= AT_ONCE_ROWS
+        seconds = AT_ONCE_SECONDS if brief else 0.0
+    SEARCH.ask((data.digest, p), compute, seconds=seconds, light=choices is None)
+    return SEARCH.found(lambda before: before[0] == data.digest, first_answer)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.answer import RegressionFound, compute
-from dpcore.regression.answer.found import Stage
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, rows_of
 from dpcore.regression.prediction import ordinary_residual_variance

@@ -79,7 +79,7 @@ QUESTION = Question(
         "solve",
         "cvxpy",
         "caps",
-        "so_far",
+        "steps",
         "shown",
         "over_epsilon",
         "over_rows",

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.regression import files
 from dpcore.regression.answer import RegressionFound
-from dpcore.regression.answer.found import Stage, table_of
+from dpcore.regression.answer.found import table_of
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.question import QUESTION

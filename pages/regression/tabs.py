@@ -104,7 +104,7 @@ def show_search(found: RegressionFound) -> None:
         "After each iteration the best C so far, and a bound that no C goes below, are computed from the data. The "
         "figure shows the gap between them."
     )
-    if work.running():
+    if work.SOLVE.running:
         _show_live_gap(found)
         return
     steps = found.ours.steps
@@ -128,7 +128,7 @@ def show_search(found: RegressionFound) -> None:
 
 @st.fragment(run_every=jobs.POLL_SECONDS)
 def _show_live_gap(found: RegressionFound) -> None:
-    if steps := list(work.so_far().steps):
+    if steps := list(st.session_state[work.STEPS]):
         plots.draw(gap(steps, found.data.provenance))
 
 

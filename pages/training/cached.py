@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dpcore.answer.stage import Stage
 from dpcore.training import training_data
 from dpcore.training.answer import TrainingFound, compute
-from dpcore.training.answer.found import Runs, Stage, rows_of
+from dpcore.training.answer.found import Runs, rows_of
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import TrainingParameters

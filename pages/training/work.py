@@ -7,21 +7,21 @@ where another one was.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
 from dpcore.training.answer import TrainingFound
-from dpcore.training.answer.found import Runs, Stage
+from dpcore.training.answer.found import Runs
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.training_data import TrainingData
-from pages.shared.base import cache
-from pages.shared.fields import jobs
+from pages.shared.fields import fields, jobs
+from pages.shared.fields.search import Search, wait
 from pages.training import cached
 from pages.training import data as sources
 from pages.training.question import QUESTION
@@ -30,9 +30,9 @@ SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
 """How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
 to be shown in its place. On the sample it is there after 0.1 s of a free core. For work that stands in line behind that
 of others, nobody waits longer than for a new question's: of 20 sessions each run took 1.5 s."""
-JOB, SHOWN, FOUND = (QUESTION.key(name) for name in ("runs_job", "shown", "found"))
-KEPT = 12
-"""Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+RUNS = Search[Runs](QUESTION.key("runs_job"), kept=12)
+"""Tables of earlier questions are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+SHOWN = QUESTION.key("shown")
 
 
 def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | None:
@@ -41,71 +41,48 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | 
     question = cached.experiment(rows.digest, parameters, sources.most_runs(), rows)
     sources.say_served_runs(parameters.runs)
     runs = _found(question, parameters.source is DataSource.SAMPLE)
-    if jobs.say_failure(JOB):
+    if jobs.say_failure(RUNS.key):
         return None
     if runs is None:
         before: TrainingFound | None = st.session_state.get(SHOWN)
         return None if before is None else replace(before, stage=Stage.EARLIER)
-    stage = Stage.FIRST if running(question) else Stage.FINAL
+    stage = Stage.FIRST if RUNS.running and RUNS.asks(question.key) else Stage.FINAL
     known = (data.digest, question.key, parameters, stage, *runs.table.done.tolist())
     found = cached.found(known, stage, data, parameters, runs)
     st.session_state[SHOWN] = found
     return found
 
 
-def _tables() -> dict[object, Runs]:
-    """What was found for questions asked before, in the order in which they were asked."""
-    tables: dict[object, Runs] = st.session_state.setdefault(FOUND, {})
-    return tables
-
-
-def _of_all() -> cache.Answers[Runs]:
-    """What all sessions have found on the sample."""
-    return cache.answers("training_runs", for_all=True, most=KEPT)
-
-
 def _found(question: Experiment, of_sample: bool) -> Runs | None:
-    """What is known of this question; its runs are started where they were not."""
-    job: jobs.Job | None = st.session_state.get(JOB)
-    key = question.key
-    if job is not None and job.question == key:
-        done = jobs.result_of(JOB) or jobs.so_far_of(JOB)
-        if done is not None:
-            _keep(key, done[1])
-        return _tables().get(key)
-    if key in _tables():
-        return _tables()[key]
-    known = _of_all().known(key) if of_sample else None
-    if known is not None:
-        _keep(key, known)
-        if not known.table.finished:
-            start(question, known, of_sample)
-        return known
-    start(question, None, of_sample)
-    began = time.monotonic()
-    job = st.session_state[JOB]
-    while job.running and job.so_far is None:
-        soon = SHOWN in st.session_state or job.waiting
-        if time.monotonic() - began >= (SOON_SECONDS if soon else FIRST_SECONDS):
-            break
-        job.wait(0.01)
-    done = jobs.result_of(JOB) or jobs.so_far_of(JOB)
-    if done is None:
-        return None
-    _keep(key, done[1])
-    return _tables()[key]
+    """What is known of this question; its runs are started where they were not, and no run of them is stopped."""
+    own = RUNS.answers(for_all=False)
+    if not RUNS.asks(question.key):
+        if (stopped := own.known(question.key)) is not None:
+            return stopped
+        known = RUNS.answers(for_all=True).known(question.key) if of_sample else None
+        if known is not None:
+            own.keep(question.key, known)
+            if not known.table.finished:
+                start(question, known, of_sample)
+            return known
+        start(question, None, of_sample)
+        job = RUNS.job
+        assert job is not None
 
+        def enough(waited: float) -> bool:
+            soon = SHOWN in st.session_state or job.waiting
+            return job.so_far is not None or waited >= (SOON_SECONDS if soon else FIRST_SECONDS)
 
-def _keep(key: object, found: Runs) -> None:
-    tables = _tables()
-    tables[key] = found
-    while len(tables) > KEPT:
-        del tables[next(iter(tables))]
+        wait(RUNS, enough=enough)
+    found = RUNS.found().value
+    if found is not None:
+        own.keep(question.key, found)
+    return own.known(question.key)
 
 
 def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
     """Make the runs that are not there yet; of the sample, for all sessions."""
-    of_all = _of_all() if of_sample else None
+    of_all = RUNS.answers(for_all=True) if of_sample else None
 
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs:
         known = found.known if found is not None else experiment.references(question)
@@ -125,7 +102,7 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
         )
         return more(table)
 
-    jobs.start(JOB, question.key, make, seconds=0.0, heavy=True)
+    jobs.start(RUNS.key, question.key, make, seconds=0.0, heavy=True)
 
 
 def _made(found: Runs | None) -> int:
@@ -133,19 +110,13 @@ def _made(found: Runs | None) -> int:
     return 0 if found is None else int(found.table.done.sum())
 
 
-def running(question: Experiment | None = None) -> bool:
-    """Whether runs are being made, of this question where one is given."""
-    job: jobs.Job | None = st.session_state.get(JOB)
-    return job is not None and job.running and (question is None or job.question == question.key)
-
-
 def show_state(found: TrainingFound | None) -> None:
     """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
-    jobs.rerun_if_ended(JOB)
-    if running():
+    jobs.rerun_if_ended(RUNS.key)
+    if RUNS.running:
         earlier = found is not None and found.stage is Stage.EARLIER
         words = "These are the settings before; training for the new ones" if earlier else "Training"
-        jobs.watch(JOB, words)
+        jobs.watch(RUNS.key, words)
         return
     if found is None:
         return
@@ -156,15 +127,6 @@ def show_state(found: TrainingFound | None) -> None:
         return
     made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
     st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs of weights and caps.")
-    st.button(
-        "Go on",
-        key="training_go_on",
-        on_click=start,
-        args=(
-            found.table.experiment,
-            Runs(found.table, found.known),
-            found.parameters.source is DataSource.SAMPLE,
-        ),
-        icon=":material/play_arrow:",
-        type="tertiary",
-    )
+    of_sample = found.parameters.source is DataSource.SAMPLE
+    whole = (found.table.experiment, Runs(found.table, found.known), of_sample)
+    fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")

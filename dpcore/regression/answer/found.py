@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import FloatArray
@@ -30,14 +31,6 @@ class ErrorOf(enum.Enum):
 
     COEFFICIENTS = "coefficients"
     PREDICTIONS = "predictions"
-
-
-class Stage(enum.Enum):
-    """How an answer stands to the question as it is asked now."""
-
-    FINAL = "the searches have ended"
-    FIRST = "the searches go on"
-    EARLIER = "it is for the settings before"
 
 
 @dataclass(frozen=True)

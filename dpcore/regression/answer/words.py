@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import Number
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.markdown import plain
-from dpcore.regression.answer.found import PROVED, RegressionFound, Stage
+from dpcore.regression.answer.found import PROVED, RegressionFound
 from dpcore.regression.estimate import LinearEstimate
 
 _TOGETHER = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.answer.against import Against, remembered
+from dpcore.answer.stage import Stage
 from dpcore.common import weights
 from dpcore.common.errors import refusal
 from dpcore.common.over_runs import Summary
@@ -21,14 +21,6 @@ from dpcore.training.rows import ClassifierRows, prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.training_data import TrainingData, generated, sample
 from dpcore.training.weighting import Cell, Method
-
-
-class Stage(enum.Enum):
-    """How an answer stands to the question as it is asked now."""
-
-    FINAL = "all runs are made, or they were stopped"
-    FIRST = "more runs are being made"
-    EARLIER = "it is for the settings before"
 
 
 @dataclass(frozen=True, eq=False)

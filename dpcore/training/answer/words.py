@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 
 from dpcore.answer import Number
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.training import experiment
-from dpcore.training.answer.found import Stage, TrainingFound
+from dpcore.training.answer.found import TrainingFound
 from dpcore.training.experiment import Held
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method

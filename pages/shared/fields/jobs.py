@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -240,21 +240,34 @@ def failure_of(key: str) -> tuple[InputProblem, ...]:
     return job.problems if job is not None and job.failed else ()
 
 
-def watch(key: str, doing: str, measured: bool = True) -> bool:
-    """While work runs under this key: a progress bar and Stop. The page is drawn anew when it tells more, or ends.
+def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: bool = True) -> bool:
+    """While work runs under a key: a progress bar and Stop. The page is drawn anew when work tells more, or ends.
 
     Where it failed, this says why, and offers to try again what may not fail a second time.
 
+    Args:
+        keys: In the session; of several, all are work for one answer.
+        doing: What is done; called, where it changes meanwhile.
+        measured: Whether the work says how far it is.
+
     Returns:
-        Whether it runs.
+        Whether work runs.
     """
-    rerun_if_ended(key)
-    job: Job | None = st.session_state.get(key)
-    if job is None or not job.running:
-        say_failure(key)
+    keys = (keys,) if isinstance(keys, str) else tuple(keys)
+    for key in keys:
+        rerun_if_ended(key)
+    at_work = _at_work(keys)
+    if not at_work:
+        for key in keys:
+            say_failure(key)
         return False
-    _bar(key, doing, measured, job.so_far)
+    _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
     return True
+
+
+def _at_work(keys: Sequence[str]) -> list[Job]:
+    found = [st.session_state.get(key) for key in keys]
+    return [job for job in found if job is not None and job.running]
 
 
 def rerun_if_ended(key: str) -> None:
@@ -293,18 +306,30 @@ def _start_again(key: str, question: Any, work: Work) -> None:
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _bar(key: str, doing: str, measured: bool, shown: Any) -> None:
-    job: Job | None = st.session_state.get(key)
-    if (job is None or not job.running or job.so_far is not shown) and not dialogs.in_sight():
+def _bar(
+    keys: Sequence[str], doing: str | Callable[[], str], measured: bool, shown: list[tuple[Job, Any]]
+) -> None:
+    """The line; ``shown``: the work that ran, with what it had found, when the page was drawn."""
+    at_work = _at_work(keys)
+    if [(job, job.so_far) for job in at_work] != shown and not dialogs.in_sight():
         st.rerun()
-    if job is None:
+    if not at_work:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        if job.waiting:
-            others = "other long work in this app ends" if job.heavy else "other searches in this app end"
+        words = doing if isinstance(doing, str) else doing()
+        if all(job.waiting for job in at_work):
+            heavy = any(job.heavy for job in at_work)
+            others = "other long work in this app ends" if heavy else "other searches in this app end"
             st.markdown(f"Waiting until {others}…")
         elif measured:
-            st.progress(job.progress, f"{doing}: {job.progress:.0%}")
+            share = min(job.progress for job in at_work)
+            st.progress(share, f"{words}: {share:.0%}")
         else:
-            st.markdown(f"{doing}…")
-        st.button("Stop", key=f"{key}_stop", on_click=job.stop, icon=":material/stop:")
+            st.markdown(f"{words}…")
+        st.button("Stop", key=f"{keys[0]}_stop", on_click=_stop, args=(keys,), icon=":material/stop:")
+
+
+def _stop(keys: Sequence[str]) -> None:
+    """What was found until then becomes the result."""
+    for job in _at_work(keys):
+        job.stop()

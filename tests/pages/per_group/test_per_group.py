@@ -455,8 +455,8 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     work_waits_for_stop(monkeypatch)
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(at)
-    fine(at.button(key=f"{work.JOB}_stop").click().run())
-    finished(at, work.JOB)
+    fine(at.button(key=f"{work.SEARCH.key}_stop").click().run())
+    finished(at, work.SEARCH.key)
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert x >= 1
     assert y >= 1
@@ -468,7 +468,7 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     # What is pinned or saved now says what it was asked, not what is asked since.
     assert ("Released per group", "Users") not in at.session_state[keys.PIN_OFFERED].settings
     assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
-    fine(at.button(key=f"{work.JOB}_stop").click().run())
-    finished(at, work.JOB)
+    fine(at.button(key=f"{work.SEARCH.key}_stop").click().run())
+    finished(at, work.SEARCH.key)
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
     assert ("Released per group", "Users") in at.session_state[keys.PIN_OFFERED].settings

@@ -188,7 +188,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="3")
     assert "scale each user to a norm" in shown_texts(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
-    finished(at, work.JOB)
+    finished(at, work.SEARCH.key)
     assert "a norm of at most" in shown_texts(at)
     assert "with L0" in shown_texts(at)
     assert trace(chart(at, "per_group_error"), "Best pair")

@@ -12,6 +12,7 @@ import pytest
 from plotly.io import to_json
 
 from dpcore import quantile
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
@@ -394,7 +395,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
     assert job.running
-    assert work.FIRST in at.get("progress")[0].proto.text
+    assert work.DOING[Stage.FIRST] in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -417,7 +418,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert work.BEFORE in at.get("progress")[0].proto.text
+        assert work.DOING[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
         assert at.session_state[keys.PIN_OFFERED].epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]

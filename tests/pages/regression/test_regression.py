@@ -557,7 +557,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         held(patched, tells_first=True)
         at = open_app(TITLE, **LINK)
-        assert "First answer, being refined" in shown_texts(at)
+        assert "First answer, being refined" in at.get("progress")[0].proto.text
         drawn = trace(chart(at, "regression_caps"), "Best weights C (no cap)")[1][0]
         assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
         open_tab_once(at, "Release")
@@ -566,8 +566,8 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state[work.CAPS].running)
-        at.button(key="regression_stop").click().run()
+        until(lambda: not at.session_state[work.CAPS.key].running)
+        at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert "Proved best" in shown_texts(at)
     assert_answer(at, *asked())
@@ -580,9 +580,9 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
         held(patched, tells_first=False)
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
         assert chart(at, "regression_caps")["data"] == before
-        assert "This is the answer for the settings before" in shown_texts(at)
+        assert "This is the answer for the settings before" in at.get("progress")[0].proto.text
         assert at.session_state[keys.PIN_OFFERED].epsilon == asked()[0].epsilon != 2.0
-        at.button(key="regression_stop").click().run()
+        at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert_answer(at, *asked(2.0))
 

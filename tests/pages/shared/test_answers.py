@@ -101,10 +101,10 @@ def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        at = finished(on_data(SMALL, "Choose privately", kind), work.JOB)
-        jobs_of.append(at.session_state[work.JOB])
+        at = finished(on_data(SMALL, "Choose privately", kind), work.CURVES.key)
+        jobs_of.append(at.session_state[work.CURVES.key])
         at.run()
-        assert at.session_state[work.JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
+        assert at.session_state[work.CURVES.key] is jobs_of[-1]  # A run that changes nothing asks nothing.
     one, other = jobs_of
     assert one.question == other.question
     assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)
