@@ -8,12 +8,14 @@ import io
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 from tests.browser.test_journeys import press
 
 
 def test_from_the_map_to_a_program_that_runs_and_a_training(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/data-owners?link=1&epsilon=0.7&train_owners=4&train_epsilons=1")
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Data owners")
     card = page.locator(".st-key-owners_card")
     expect(card).to_contain_text("51 owners of 100 records each must join before sharing pays at ε = 0.7")
     point = """() => document.querySelector('.st-key-owners_map .js-plotly-plot')._fullData

@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 
 LINK = (
     "/factorisation?link=1&data=online-retail-lines&epsilon=1&num_users=600&num_items=100&ratings_per_user=20"
@@ -18,6 +19,7 @@ LINK += "&train_epsilons=5&repeats=2"
 def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -> None:
     page.goto(app_url + LINK)
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Factorisation")
     card = page.locator(".st-key-factorisation_card")
     expect(card.get_by_role("heading")).to_contain_text("Train, and see whether")
     page.get_by_role("button", name="Train", exact=True).click()

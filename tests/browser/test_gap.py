@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from dpcore import gap_examples
 from tests.browser.browser import settle, stop_button
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 
 BEST = gap_examples.supremum().ratio
 
@@ -22,6 +23,7 @@ def test_from_the_answer_to_an_instance_and_its_link(page: Page, app_url: str) -
     page.goto(f"{app_url}/gap")
     expect(page.get_by_text("No data could gain more than").first).to_be_visible()
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "gap")
 
     open_step(page, "Search")
     slider = page.get_by_role("slider", name="Instances to try")

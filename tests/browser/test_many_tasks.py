@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
 from tests.browser.browser import settle, stop_button
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 
 LINK = "/many-tasks?link=1&epsilon=1&num_users=2000&num_tasks=30&tasks_per_user=5&experiment_repeats=100"
 # Minutes of work: it cannot end by itself before it is stopped.
@@ -19,6 +20,7 @@ LINK += "&experiment_users=10000"
 def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_url: str) -> None:
     page.goto(app_url + LINK)
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Many tasks")
     card = page.locator(".st-key-tasks_card")
     heading = card.get_by_role("heading")
     expect(heading).to_contain_text("Weight each task by its number of users to the power −1/2")

@@ -7,12 +7,13 @@ import math
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle, stop_button
-from tests.browser.test_first_screen import SCREEN, look_at_first_screen, look_in_a_narrow_window
+from tests.browser.test_first_screen import MOST_WORDS, SCREEN, look_at_first_screen, look_in_a_narrow_window
 
 
 def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/mean")
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Mean")
     page.get_by_role("button", name="More settings").click()
     page.get_by_text("Private too", exact=True).click()
     page.keyboard.press("Escape")

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 from tests.browser.test_journeys import NARROW
 from tests.browser.test_looks import drawn
 
@@ -44,6 +45,7 @@ def test_two_numbers_then_a_copy_then_back(page: Page, app_url: str) -> None:
     page.set_viewport_size(SCREEN)
     page.goto(f"{app_url}/choose-privately")
     settle(page)
+    look_at_first_screen(page, MOST_WORDS, "Choose privately")
     card = page.locator(".st-key-private_card")
     expect(card.get_by_text("against choosing in the clear").first).to_be_visible()
     # The cost figure and both buttons are there without scrolling.

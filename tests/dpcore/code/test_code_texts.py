@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
 from tests.dpcore.code.reading import statements
 
+SEARCHING = bool(os.environ.get("SWEETSPOT_SEARCH"))
 ROOT = Path(__file__).resolve().parents[3]
 EACH = pytest.mark.parametrize("name", list(EVERY))
 HOSTILE = (
@@ -32,6 +34,11 @@ HOSTILE = (
     "*",
     "^.*$",
 )
+
+
+def names_in_turn(at: int) -> list[str]:
+    """Of these names every third, another third for the next question; all of them where examples are searched for."""
+    return [name for k, name in enumerate(HOSTILE) if SEARCHING or (k + at) % 3 == 0]
 
 
 def constants(text: str) -> list[object]:
@@ -338,11 +345,11 @@ def with_names(chosen: Choice, name: str) -> Choice:
 
 @pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Library) -> None:
-    for name, chosen in EVERY.items():
+    for at, (name, chosen) in enumerate(EVERY.items()):
         plain = {
             each: write(with_names(chosen, each), library).text for each in ('an "honest" name', "honest")
         }
-        for hostile in HOSTILE:
+        for hostile in names_in_turn(at):
             text = write(with_names(chosen, hostile), library).text
             if not text:
                 continue
@@ -359,7 +366,7 @@ def test_hostile_names_stay_literals_in_python(library: Library) -> None:
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
     plain = write(with_names(EVERY[name], "honest"), Library.BIGQUERY).text
-    for hostile in HOSTILE:
+    for hostile in names_in_turn(list(EVERY).index(name)):
         text = write(with_names(EVERY[name], hostile), Library.BIGQUERY).text
         if not text:
             continue
