@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs-pictures clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs-pictures package test-package clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -31,6 +31,8 @@ help:
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
 	@echo "make test-libraries  run the programs for PipelineDP and Tumult with these libraries, installed first (2 GB)"
+	@echo "make package  build the wheel in dist"
+	@echo "make test-package  build it, install it in an empty environment, and try import, command and app there"
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
@@ -38,7 +40,7 @@ help:
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
-	@$(PY) .make/launch.py
+	@$(PY) -m sweet_spot
 
 # Without a browser all other tests run; then it is said, and this ends with 3, which make itself reports as an error.
 test: .venv/.stamp-dev
@@ -62,6 +64,12 @@ test-engines: .venv/.stamp-engines
 test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult
 	@$(PY) .make/libraries.py $(PYTEST_ARGS)
 
+package: .venv/.stamp-app
+	@rm -rf dist && $(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist/*
+
+test-package: .venv/.stamp-app
+	@$(PY) .make/try_package.py
+
 lint: .venv/.stamp-dev
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
@@ -84,7 +92,7 @@ docs-pictures: .venv/.stamp-dev
 	@$(PY) docs/pictures.py
 
 clean:
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Makes .venv unless there is a working one. A half-made one is thrown away.
@@ -97,13 +105,13 @@ $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 endef
 
 # The stamps are touched last: an interrupted set-up starts again.
-.venv/.stamp-app: requirements.txt
+.venv/.stamp-app: requirements-core.txt requirements.txt
 	@echo "Setting up .venv for the app (about a minute, once) ..."
 	@$(make_venv)
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-.venv/.stamp-dev: requirements.txt requirements-dev.txt
+.venv/.stamp-dev: requirements-core.txt requirements.txt requirements-dev.txt
 	@echo "Setting up .venv for development (about two minutes, once) ..."
 	@$(make_venv)
 	@$(PIP) -r requirements-dev.txt

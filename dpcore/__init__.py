@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpcore.common import version
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpcore.answer import Answer
+
+__version__ = version.VERSION
 
 
 def __getattr__(name: str) -> Callable[..., Answer]:

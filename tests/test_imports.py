@@ -175,6 +175,17 @@ def test_core_modules_keep_the_rule() -> None:
     assert found == []
 
 
+def test_the_core_needs_no_library_but_those_of_its_list() -> None:
+    text = (ROOT / "requirements-core.txt").read_text(encoding="utf-8")
+    named = {name.replace("-", "_") for name in re.findall(r"^([a-z][a-z0-9-]*)", text, flags=re.MULTILINE)}
+    called = {"markdown_it_py": "markdown_it", "ibis_framework": "ibis"}
+    listed = {called.get(name, name) for name in named} | {"pyarrow"}  # which ibis-framework[duckdb] brings
+    for path in (*python_files("dpcore"), *python_files("sweet_spot")):
+        used = {name.split(".")[0] for _, name, _ in imports(path.read_text(encoding="utf-8"))}
+        ours = {"dpcore", "sweet_spot", *sys.stdlib_module_names}
+        assert used - ours <= listed, path
+
+
 def test_the_mathematics_does_not_know_the_answers_made_of_it() -> None:
     wings = {path.parent for path in (ROOT / "dpcore").glob("*/answer/__init__.py")}
     assert {ROOT / f"dpcore/{name}/answer" for name in ("mean", "start", "total")} <= wings

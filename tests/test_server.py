@@ -355,7 +355,7 @@ def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_the_launcher_starts_what_was_tested_here(network):
+def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_path):
     make = shutil.which("make")
     assert make
     # Only what would be done: where the set-up is older than the requirements, it would begin anew.
@@ -366,12 +366,18 @@ def test_the_launcher_starts_what_was_tested_here(network):
     planned = subprocess.run(
         [make, "-n", "app"], cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=60
     )
-    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python .make/launch.py"
+    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python -m sweet_spot"
 
-    launch = [sys.executable, str(ROOT / ".make" / "launch.py")]
-    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1"}
+    # Another project's settings and modules, where it is started from, are not its own.
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text(
+        '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
+    )
+    (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
+    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1", "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        launch,
+        [sys.executable, "-m", "sweet_spot"],
+        cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -74,10 +74,12 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 _PROJECT = Path(__file__).resolve().parents[2]
+_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_ours(file: str) -> bool:
-    return Path(file).is_relative_to(_PROJECT) and "site-packages" not in Path(file).parts
+    # Where we are installed, all other packages lie beside us, and in a checkout the environment does.
+    return any(Path(file).is_relative_to(_PROJECT / name) for name in _FOLDERS)
 
 
 def problems_of(error: Exception) -> tuple[InputProblem, ...]:

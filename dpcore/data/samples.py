@@ -1,6 +1,7 @@
 """The sample data that come with the app, as public data sets.
 
-The files lie in ``sample_data`` beside this package; its README gives origin, licence and columns of each.
+The files lie in ``sample_data`` beside this package, and within `sweet_spot` where that is installed; its README gives
+origin, licence and columns of each.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset, Totals, Values
 
-FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
+_BESIDE = Path(__file__).resolve().parents[2]
+FOLDER = next(
+    (found for place in ("sweet_spot", "") if (found := _BESIDE / place / "sample_data").is_dir()),
+    _BESIDE / "sample_data",
+)
 
 _PER_USER = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
 _ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out"

@@ -307,10 +307,9 @@ def _read(code: Code, files: str, roles: str, kind: str, names: Sequence[str] = 
 
 _HEAD = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
-Put this file into the folder of Sweet Spot's README, where Python finds dpcore, and run it there with the Python of
-.venv or another that has what requirements.txt asks for. It prints the page's numbers and writes its figures as HTML
-files into the folder that it is run in. Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupytext) open it
-as a notebook.
+Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
+there with the Python of .venv. It prints the page's numbers and writes its figures as HTML files into the folder that
+it is run in. Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupytext) open it as a notebook.
 
 {label}
 """'''

@@ -26,7 +26,7 @@ from pages.your_data.question import QUESTION
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-LOCAL = "SWEETSPOT_LOCAL"
+LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 LOOK_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 
@@ -140,7 +140,12 @@ def _drop(files: Sequence[UploadedFile]) -> None:
 
 def _read_paths() -> None:
     text = str(st.session_state.get(QUESTION.key("upload_path")) or "")
-    paths = [os.path.expanduser(part.strip().strip('"')) for part in text.split(";") if part.strip()]
+    folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
+    paths = [
+        os.path.join(folder, os.path.expanduser(part.strip().strip('"')))
+        for part in text.split(";")
+        if part.strip()
+    ]
     _look(paths, [os.path.basename(path) or path for path in paths], None)
 
 

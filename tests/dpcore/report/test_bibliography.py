@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dpcore
 from dpcore.answer.bibliography import CITED, WORKS, as_latex, bibtex, cited, with_names
 from dpcore.common.version import VERSION
 
@@ -135,3 +136,8 @@ def test_the_program_is_cited_alike_everywhere() -> None:
     assert f"version: {own.fields['version']}" in lines
     assert f"title: {own.title}" in lines
     assert f"  - name: {own.authors[0]}" in lines
+    changes, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "README.md"))
+    released = re.findall(r"^## \[(\d.*?)\]", changes, re.MULTILINE)[:1]
+    wheels = re.findall(r"sweet_spot-([\d.]+)-py3", readme)
+    assert wheels
+    assert {own.fields["version"], *released, *wheels} == {VERSION} == {dpcore.__version__}

@@ -218,10 +218,14 @@ def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     assert at.button(key="use_upload")
 
 
-def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(local, everything_is_large, tmp_path):
+def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
+    local, everything_is_large, tmp_path, monkeypatch
+):
     path = tmp_path / "events [1].csv"
     path.write_bytes(SHOP_EVENTS)
-    at = look_at(panel(), path)
+    # Relative to where the person started the app, not to where its files lie.
+    monkeypatch.setenv(upload_inputs.FOLDER, str(tmp_path))
+    at = look_at(panel(), path.name)
     path.unlink()
     before = data(at)
     at = until_counted(use(at))

@@ -1,6 +1,7 @@
 """Start Sweet Spot on this computer and open it in the browser.
 
-    .venv/bin/python .make/launch.py
+    sweet-spot                       where the package is installed
+    .venv/bin/python -m sweet_spot   in a checkout
 
 The server listens on 127.0.0.1 only, on port 8501 or the next free one. With SWEETSPOT_NO_BROWSER set, the
 address is only printed. Ctrl-C stops the server.
@@ -23,7 +24,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-ROOT = Path(__file__).resolve().parent.parent
+_HERE = Path(__file__).resolve().parent
+ROOT = _HERE if (_HERE / "app.py").is_file() else _HERE.parent
+"""Where the app and its settings lie: within this package where that is installed, beside it in a checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
 PORTS_TRIED = 50
@@ -78,12 +81,13 @@ def server_command(port: int) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    """The environment of the server: local, with its output unbuffered.
+    """The environment of the server: local, with its output unbuffered, and knowing in which folder a person is.
 
     Matrices here are tall and narrow, and searches run side by side: threads inside the linear algebra only get
     in each other's way (measured on two busy cores: five times slower with them).
     """
-    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, "SWEETSPOT_LOCAL": "1", "PYTHONUNBUFFERED": "1"}
+    own = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
+    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
 
 
 def answers(url: str, timeout: float = 2.0) -> bool:
@@ -166,7 +170,6 @@ def stop(server: subprocess.Popen[str]) -> None:
 
 def remove_left() -> None:
     """Remove what a server that had to be killed left in the temporary folder."""
-    sys.path.insert(0, str(ROOT))
     from dpcore.common.workspace import remove_abandoned
 
     remove_abandoned()
@@ -178,7 +181,7 @@ def serve() -> int:
     print("Starting Sweet Spot ...", flush=True)
     server = subprocess.Popen(
         server_command(port),
-        cwd=ROOT,
+        cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
         env=server_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
