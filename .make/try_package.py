@@ -66,6 +66,13 @@ def try_core(python: Path, command: Path, folder: Path) -> None:
     check(
         said.split()[0] in run([str(command), "--version"], folder).stdout, "--version says another version"
     )
+    (folder / "events.csv").write_text("who,amount\na,1\na,2\nb,30\n", encoding="utf-8")
+    asked = ["mean", "events.csv", "--user", "who", "--value", "amount", "--epsilon", "1", "--lower", "0"]
+    said = run([str(command), *asked, "--upper", "100", "--report", "answer.html"], folder).stdout
+    check(said.startswith("Keep at most"), f"sweet-spot mean says {said!r}")
+    check((folder / "answer.html").stat().st_size > 10**6, "its report has no figures")
+    said = run([str(command), "count", "--from", "events.csv", "--user", "who"], folder).stdout
+    check(said.startswith("size,users,label\n1,1,"), f"sweet-spot count says {said!r}")
     refused = run([str(command)], folder, code=1)
     check("extra `app`" in refused.stderr and not refused.stdout, "without the app, sweet-spot must say so")
 

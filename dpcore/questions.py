@@ -16,19 +16,21 @@ import enum
 import importlib
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpcore.answer import Answer
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import field_types
-from dpcore.counting.frames import to_dataset
-from dpcore.dataset import Dataset
+
+if TYPE_CHECKING:
+    from dpcore.answer import Answer
 
 COLUMNS = ("user", "value", "group", "disclosure")
 """What says how the data are read; everything else is the question's."""
@@ -93,36 +95,75 @@ def call_of(name: str) -> Callable[..., Answer]:
         The function, with the signature and the docstring that `help` shows.
     """
     asked = ASKED[name]
-    answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
-    kind, own = (typing.get_type_hints(answered)[name] for name in ("parameters", "data"))
+    answered, kind, _ = _parts(asked)
 
     def call(data: Any = None, /, **settings: Any) -> Answer:
-        columns = {key: settings.pop(key) for key in asked.columns if key in settings}
-        parameters: Any = None
-        problems: list[InputProblem] = []
-        try:
-            parameters = _parameters(name, asked, kind, settings)
-        except InvalidInput as refused:
-            problems += refused.problems
-        try:
-            if asked.alone and data is None:
-                brought = asked.alone[0]
-            elif isinstance(data, own) and not isinstance(data, Dataset):
-                brought = data  # What the question takes beside a data set.
-            else:
-                brought = to_dataset(data, **columns)
-                _refuse_lacking(asked, brought, columns)
-        except InvalidInput as refused:
-            problems += refused.problems
-        if problems:
-            raise InvalidInput(problems)
-        found: Answer = answered(brought, parameters)
-        return found
+        return asked_of(name, data, settings)[1]
 
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
     call.__doc__ = _docstring(asked, kind, answered)
     return call
+
+
+def asked_of(name: str, data: Any, settings: Mapping[str, Any]) -> tuple[Any, Answer]:
+    """What a question is asked about, as it was read, and the answer.
+
+    Args:
+        name: One of `ASKED`.
+        data: As the call takes it.
+        settings: Likewise, the columns among them.
+
+    Raises:
+        InvalidInput: All that is wrong with data and settings.
+    """
+    from dpcore.counting.frames import to_dataset
+    from dpcore.dataset import Dataset
+
+    asked = ASKED[name]
+    answered, kind, own = _parts(asked)
+    columns = {key: settings[key] for key in asked.columns if key in settings}
+    parameters: Any = None
+    problems: list[InputProblem] = []
+    try:
+        parameters = _parameters(
+            name, asked, kind, {key: settings[key] for key in settings if key not in columns}
+        )
+    except InvalidInput as refused:
+        problems += refused.problems
+    try:
+        if asked.alone and data is None:
+            brought = asked.alone[0]
+        elif isinstance(data, own) and not isinstance(data, Dataset):
+            brought = data  # What the question takes beside a data set.
+        else:
+            brought = to_dataset(data, **columns)
+            _refuse_lacking(asked, brought, columns)
+            if not isinstance(brought, own):
+                taken = next(one for one in typing.get_args(own) if one is not type(None))
+                raise refusal(
+                    f"{name} reads no table: it takes a `{taken.__module__}.{taken.__name__}`, or no data"
+                )
+    except InvalidInput as refused:
+        problems += refused.problems
+    if problems:
+        raise InvalidInput(problems)
+    return brought, answered(brought, parameters)
+
+
+def types_of(name: str) -> dict[str, Any]:
+    """The type of every setting of a call but the columns, by name."""
+    asked = ASKED[name]
+    _, kind, _ = _parts(asked)
+    hints = field_types(kind)
+    return {here: hints[of.name] for here, of in _settings(asked, kind).items()}
+
+
+def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
+    """What answers, and the types of its parameters and of its data."""
+    answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
+    hints = typing.get_type_hints(answered)
+    return answered, hints["parameters"], hints["data"]
 
 
 def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
@@ -156,8 +197,9 @@ def _written(value: Any) -> Any:
 def _refuse_lacking(asked: Question, data: Any, columns: Mapping[str, Any]) -> None:
     with Problems() as problems:
         for name in asked.needs:
-            held = {"value": data.values or data.totals, "group": data.pairs or data.pair_sizes or data.tasks}
-            if columns.get(name) is None and held[name] is None:
+            summed = data.totals is not None and data.totals.column  # else rows are added up
+            held = {"value": data.values or summed, "group": data.pairs or data.pair_sizes or data.tasks}
+            if columns.get(name) is None and not held[name]:
                 problems.add(f"this question needs the column of the {name}s: {name}=…")
 
 
@@ -230,6 +272,8 @@ def _listed(options: type[enum.Enum]) -> str:
 
 
 def _signature(asked: Question, kind: Any) -> inspect.Signature:
+    from dpcore.answer import Answer
+
     def named(name: str, default: Any) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_written(default))
 
@@ -248,9 +292,9 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
 
 
 _OF_COLUMNS = {
-    "user": "The column that says who a row belongs to, or a list of columns that say so together.",
+    "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
-    "group": "The column of groups, or a list of columns that name one together.",
+    "group": "The column of groups, or several that name one together.",
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
 
@@ -271,7 +315,7 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
     for name, of in _settings(asked, kind).items():
         options = _options(types_of[of.name])
         which = f" One of {_listed(options)}." if options else ""
-        lines.append(f"    {name}: {told.get(of.name, '')}{which}")
+        lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
     lines += [
         "",
         "Returns:",
@@ -290,3 +334,21 @@ def _attributes(doc: str) -> dict[str, str]:
     section, *_ = re.split(r"\n(?=\S)", section)
     found = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in found}
+
+
+def _with_numbers(text: str, kind: Any) -> str:
+    """The text with the numbers that stand behind the names of constants."""
+
+    def numbers(found: re.Match[str]) -> str:
+        module, _, name = found[2].rpartition(".")
+        places = [kind.__module__, f"{kind.__module__.rpartition('.')[0]}.{module}", module]
+        for place in places if name.isupper() else ():
+            held = getattr(sys.modules.get(place), name, None)
+            if isinstance(held, tuple | list) and all(isinstance(one, int | float) for one in held):
+                said = [wording.entered(one) for one in held]
+                return f"from {said[0]} to {said[1]}" if found[1] == "in " else found[1] + ", ".join(said)
+            if isinstance(held, int | float):
+                return found[1] + wording.entered(held)
+        return found[0]
+
+    return re.sub(r"((?:in )?)`([\w.]+)`", numbers, text)

@@ -1,30 +1,60 @@
-"""The command ``sweet-spot``.
+"""The command ``sweet-spot``: the app, the questions of `dpcore.questions`, and counting.
 
-Exit codes: 0 where it did what was asked, 2 for bad input, 1 for everything else.
+Exit codes: 0 where it did what was asked, 2 for input that cannot be (sentences on standard error), 1 for everything
+else. Nothing but the answer goes to standard output.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import re
 import sys
+import textwrap
+from pathlib import Path
 
-from dpcore import __version__
+import dpcore
+from dpcore import questions
+from dpcore.common.errors import InvalidInput, problems_of
 
+WIDTH = 79
 _NO_APP = (
     "The app is not installed here, only the core. Install the extra `app` as well: "
     "pip install '.[app]' in a checkout, or pip install '<wheel>[app]'."
 )
 
 
+def _command(name: str) -> str:
+    """What a question is called here: its call without the ending, but where that is counting."""
+    short = re.sub(r"_bounds?$", "", name)
+    return (name if short == "count" else short).replace("_", "-")
+
+
+COMMANDS = {_command(name): name for name in questions.ASKED}
+"""Command to the call of `dpcore`."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run with the arguments of a command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="sweet-spot", description="Start the app on this computer and open it in the browser."
-    )
-    parser.add_argument("--version", action="version", version=f"Sweet Spot {__version__}")
-    parser.parse_args(arguments)
-    return _start_app()
+    first, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
+    try:
+        if not first:
+            return _start_app()
+        if arguments is None and (first == "count" or first in COMMANDS):
+            from dpcore.counting.__main__ import end_on_signals
+
+            end_on_signals()
+        if first == "count":
+            from dpcore.counting.__main__ import main as count
+
+            return count(rest, "sweet-spot count")
+        if first in COMMANDS:
+            return _ask(first, rest)
+        return _explain([first, *rest])
+    except BrokenPipeError:  # Whoever reads the answer has enough of it; Python must not complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _start_app() -> int:
@@ -34,3 +64,63 @@ def _start_app() -> int:
         print(_NO_APP, file=sys.stderr)
         return 1
     return launch.main()
+
+
+def _ask(command: str, arguments: list[str]) -> int:
+    from sweet_spot import ask
+
+    try:
+        ask.ask(command, COMMANDS[command], arguments)
+    except InvalidInput as refused:
+        for problem in refused.problems:
+            # A sentence about a call names its arguments as a call has them.
+            print(re.sub(r"(\w+)=…", r"--\1 …", problem.sentence), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 1
+    except ask.NotWrittenError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # Whatever it is: a sentence, no traceback.
+        for problem in problems_of(error):
+            print(problem.sentence, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _explain(arguments: list[str]) -> int:
+    """The help on all commands; argparse ends the program itself, with 2 for a command that there is not."""
+    lines = {"count": "Count contributions on files of any size, or on an engine."}
+    lines |= {command: _first_line(name) for command, name in COMMANDS.items()}
+    indent = 2 + max(map(len, lines)) + 2
+    told = [
+        textwrap.fill(
+            text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
+        )
+        for command, text in lines.items()
+    ]
+    parser = argparse.ArgumentParser(
+        prog="sweet-spot",
+        usage="sweet-spot [COMMAND ...]",
+        description="Without a command it starts the app here and opens it in the browser.\n\n"
+        "commands:\n" + "\n".join(told),
+        epilog="sweet-spot COMMAND --help says what a command takes.",
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
+    )
+    parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
+    parser.add_argument("command", nargs="?", choices=[*lines], metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.parse_args(arguments)
+    return 0
+
+
+def _first_line(name: str) -> str:
+    """What a question answers. Read as text: to import all that answers takes seconds."""
+    package = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
+    found = re.search(
+        r'^def answered\(.*?"""(.*?)\n', package.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert found is not None
+    return found[1]

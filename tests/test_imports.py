@@ -40,7 +40,12 @@ SCAFFOLD = "dpcore.report.scaffold"
 """What every program that a person takes away begins with. Programs draw, so it imports plotly, and each program
 imports it; both are read as text and imported by nothing else."""
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
-RENDERERS = ("dpcore.report.charts", "dpcore.report.regions", "dpcore.report.plotly_figures")
+RENDERERS = (
+    "dpcore.report.charts",
+    "dpcore.report.regions",
+    "dpcore.report.plotly_figures",
+    "dpcore.report.report_html",
+)
 """What makes pictures of plots: the one place of the core that knows Plotly, which nothing else of it imports."""
 # Slow to import (over half a second each): inside functions only.
 HEAVY = ("scipy.stats", "cvxpy", "dp_accounting", "opendp")
@@ -179,7 +184,8 @@ def test_the_core_needs_no_library_but_those_of_its_list() -> None:
     text = (ROOT / "requirements-core.txt").read_text(encoding="utf-8")
     named = {name.replace("-", "_") for name in re.findall(r"^([a-z][a-z0-9-]*)", text, flags=re.MULTILINE)}
     called = {"markdown_it_py": "markdown_it", "ibis_framework": "ibis"}
-    listed = {called.get(name, name) for name in named} | {"pyarrow"}  # which ibis-framework[duckdb] brings
+    brought = {"pyarrow", "markupsafe"}  # by ibis-framework[duckdb], and by Jinja2
+    listed = {called.get(name, name) for name in named} | brought
     for path in (*python_files("dpcore"), *python_files("sweet_spot")):
         used = {name.split(".")[0] for _, name, _ in imports(path.read_text(encoding="utf-8"))}
         ours = {"dpcore", "sweet_spot", *sys.stdlib_module_names}

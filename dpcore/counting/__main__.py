@@ -3,6 +3,7 @@
 python -m dpcore.counting --from events.parquet --user user_id --to histogram.csv
 python -m dpcore.counting --from postgres://analyst@host/shop --table orders --user customer_id --value amount
 
+``sweet-spot count`` is the same.
 Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with Ctrl-C or SIGTERM.
 """
 
@@ -31,9 +32,9 @@ from dpcore.dataset import Dataset, Pairs
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m dpcore.counting",
+        prog=program,
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
@@ -76,9 +77,9 @@ def histogram_csv(dataset: Dataset) -> str:
     return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run with the arguments of a command line; returns the exit code."""
-    given = _parser().parse_args(arguments)
+def main(arguments: list[str] | None = None, program: str = "python -m dpcore.counting") -> int:
+    """Run with the arguments of a command line, as the program of this name; returns the exit code."""
+    given = _parser(program).parse_args(arguments)
     try:
         counted = _count(given)
         if (dataset := counted.dataset) is None:
@@ -133,8 +134,8 @@ def _count(given: argparse.Namespace) -> Counted:
     if given.table:
         raise refusal("--table is for engines; files are one table")
     sources = [found for pattern in given.source for found in _expanded(pattern)]
-    _refuse_to_overwrite(sources, "--to", given.to)
-    _refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
+    refuse_to_overwrite(sources, "--to", given.to)
+    refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     source = open_files(sources)
     if given.names is not None:
         source = source.with_names(given.names.split(","))
@@ -152,10 +153,11 @@ def _expanded(pattern: str) -> list[str]:
     return found
 
 
-def _refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
+def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
+    """Refuse a file to write that is one of those to read."""
     for source in map(Path, sources):
         if target is not None and target.exists() and source.exists() and target.samefile(source):
-            what = f"{flag} names {shown(str(target))}, which is to be counted and would be lost"
+            what = f"{flag} names {shown(str(target))}, which is to be read and would be lost"
             raise refusal(what, remedy="Name another file")
 
 

@@ -38,8 +38,7 @@ class MeanParameters:
         variance_source: Where sigma^2 comes from.
         value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
         own_cap: A cap to compare with the best one, in rows per user.
-        counts: Whether contribution counts are public (as `MeanProblem` has it) or private too (that of
-            `dpcore.mean.private_counts`).
+        counts: Whether contribution counts are public, or private too.
 
     Raises:
         InvalidInput: All problems at once.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import enum
 import importlib.metadata
+import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
 import numpy.typing as npt
 
+from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import literal
@@ -31,6 +35,10 @@ PACKAGES = (
     "streamlit",
 )
 """Whose versions a report names."""
+
+
+BESIDE_PRIVATE = "entered beside private data: public only if it was not chosen by looking at them"
+"""What a report of private data says of a setting that may have been read off them: no software can tell."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +185,76 @@ class Report:
         # The choice's file is as sensitive as the data.
         parts += [self.disclosure] if self.choice is not None else []
         return Disclosure.PRIVATE in parts
+
+
+def said(answer: Answer, title: str = "") -> Said:
+    """What an answer says, with its label at every number; ``title`` where a report has several."""
+    kind = answer.disclosure
+    return Said(
+        title=title,
+        headline=answer.headline,
+        detail=answer.detail,
+        numbers=tuple(Line(n.label, n.text, kind, n.note, n.help, n.value) for n in answer.numbers),
+        facts=tuple(Line(name, sentence, kind) for name, sentence in answer.all_facts),
+        proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in answer.proofs),
+        assumptions=answer.assumed,
+        disclosure=kind,
+    )
+
+
+def entered(value: Any) -> str:
+    """A setting as a person reads it, Markdown."""
+    if isinstance(value, enum.Enum):
+        return literal(getattr(value, "title", value.name.replace("_", " ").lower()))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return wording.number(value)
+    if isinstance(value, float):
+        return literal(wording.entered(value))
+    return literal(str(value))
+
+
+def of_answer(answer: Answer, page: str, asks: str, made: datetime, data: Dataset | None = None) -> Report:
+    """The report of an answer to a person who asked it by no page.
+
+    What was entered may each have been read off private data: nothing here knows that it was not.
+
+    Args:
+        answer: With its parameters and plots.
+        page: Heading.
+        asks: What it answers, one sentence.
+        made: When.
+        data: What it is about; None where the settings say all.
+    """
+    parameters = answer.parameters
+    shown = {
+        f.name: value
+        for f in fields(parameters)
+        if (value := getattr(parameters, f.name)) is not None and value != f.default
+    }
+    beside = tuple(shown) if answer.disclosure is Disclosure.PRIVATE else ()
+    label = BESIDE_PRIVATE if beside else ""
+    plots = [make() for make in answer.plots.values()]
+    return Report(
+        page=page,
+        question=asks,
+        parameters=to_values(parameters),
+        beside_private=beside,
+        asked=tuple(
+            Line(literal(name.replace("_", " ")), entered(value), Disclosure.PUBLIC, label=label)
+            for name, value in shown.items()
+        ),
+        made=made,
+        summary=() if data is None else data_lines(data),
+        answers=(said(answer),),
+        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in plots),
+        formulae="",
+        disclosure=answer.disclosure,
+        choice=None if answer.choice is None else json.loads(answer.choice()),
+        versions=versions(),
+        methods=answer.methods,
+    )
 
 
 def versions() -> dict[str, str]:

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
+from dpcore.report import report_html
 from dpcore.report.content import FigureData, Line, Proof, Report, Said
 from dpcore.report.markup import literal
-from pages.shared.report import report_html
 from tests.browser.browser import settle
 from tests.browser.conftest import Opened
 from tests.browser.test_journeys import NARROW, WIDE, go_to, press

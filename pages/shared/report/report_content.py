@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +11,16 @@ from typing import Any
 from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.report import content, script
-from dpcore.report.content import FigureData, Line, Proof, Report, Said
+from dpcore.report.content import BESIDE_PRIVATE, FigureData, Line, Report
 from dpcore.report.markup import literal
 from pages.shared.base.question import From, Question
 from pages.shared.figures import distribution_charts
 from pages.shared.figures.figures import Picture
 from pages.shared.screen import plots
-
-BESIDE_PRIVATE = "entered beside private data: public only if it was not chosen by looking at them"
-"""What a report of private data says of a setting that may have been read off them: no software can tell."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         asked=_asked(of),
         made=made,
         summary=content.data_lines(of.source.dataset) if of.summary is None else of.summary,
-        answers=tuple(_answer(title, card) for title, card in of.cards),
+        answers=tuple(content.said(answer, title) for title, answer in of.cards),
         figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in of.pictures),
         formulae=of.formula or of.question.formula(),
         disclosure=of.disclosure,
@@ -183,31 +178,7 @@ def _asked(of: ReportContent) -> tuple[Line, ...]:
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
             label = BESIDE_PRIVATE if name in beside else ""
-            found.append(Line(literal(words), _said(value), Disclosure.PUBLIC, number=number, label=label))
+            found.append(
+                Line(literal(words), content.entered(value), Disclosure.PUBLIC, number=number, label=label)
+            )
     return tuple(found)
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, enum.Enum):
-        return literal(getattr(value, "title", value.name.replace("_", " ").lower()))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return wording.number(value)
-    if isinstance(value, float):
-        return literal(wording.entered(value))
-    return literal(str(value))
-
-
-def _answer(title: str, card: Answer) -> Said:
-    kind = card.disclosure
-    return Said(
-        title=title,
-        headline=card.headline,
-        detail=card.detail,
-        numbers=tuple(Line(n.label, n.text, kind, n.note, n.help) for n in card.numbers),
-        facts=tuple(Line(name, sentence, kind) for name, sentence in card.all_facts),
-        proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
-        assumptions=card.assumed,
-        disclosure=kind,
-    )

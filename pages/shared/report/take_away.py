@@ -13,12 +13,13 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
+from dpcore.report import report_html
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from pages.shared.card import file_button
 from pages.shared.fields import fields as questions
 from pages.shared.figures import figures
-from pages.shared.report import citations, report_content, report_html
+from pages.shared.report import citations, report_content
 from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session, stand_ins
 

@@ -243,7 +243,6 @@ def test_caches_are_made_in_one_room() -> None:
     # The shell settles memory once per process; the report's template and the formulae are text of ours; fields keep
     # the types that a class declares.
     assert found == {
-        "pages/shared/report/report_html.py",
         "pages/shared/base/cache.py",
         "pages/shared/base/question.py",
         "pages/shared/shell/__init__.py",

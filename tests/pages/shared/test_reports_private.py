@@ -26,7 +26,7 @@ from dpcore.mean import MeanParameters
 from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
-from dpcore.report import csv_files
+from dpcore.report import content, csv_files, report_html
 from dpcore.report.content import FigureData, Line, Proof, Report, Said, publishable
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
@@ -35,7 +35,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.regression import tabs as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
-from pages.shared.report import report_content, report_html, take_away
+from pages.shared.report import report_content, take_away
 from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session
 from pages.training import tabs as training_report
@@ -428,7 +428,7 @@ def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
     ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"0\.000001")]
 )
 def test_what_was_asked_is_said_with_all_its_digits(value, shown):
-    assert report_content._said(value) == shown
+    assert content.entered(value) == shown
 
 
 @pytest.mark.parametrize("disclosure", [Disclosure.PRIVATE, Disclosure.PUBLIC])

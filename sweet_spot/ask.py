@@ -1,0 +1,208 @@
+"""One question from the shell: its options are those of the call in `dpcore`, with its words and its checks."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+import textwrap
+import typing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dpcore
+from dpcore import questions
+from dpcore.answer import Answer
+from dpcore.code import Code, Library, write
+from dpcore.common.errors import refusal
+from dpcore.counting.__main__ import refuse_to_overwrite
+from dpcore.dataset import Dataset
+from dpcore.report import content, document
+from sweet_spot.command import WIDTH
+
+DATA = (
+    "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
+    "are one table"
+)
+LIBRARIES = {library.name.lower(): library for library in Library}
+
+
+class NotWrittenError(Exception):
+    """The report could not be written; the message is a sentence."""
+
+
+def ask(command: str, name: str, arguments: list[str]) -> None:
+    """Ask a question as a command line says, and write the answer to standard output.
+
+    Args:
+        command: What it is called there.
+        name: The call of `dpcore`.
+        arguments: What follows it.
+
+    Raises:
+        InvalidInput: Everything that is wrong.
+        NotWrittenError: The report could not be written.
+    """
+    parser = _parser(command, name)
+    given, unknown = parser.parse_known_args(_joined(arguments))
+    settings = vars(given)
+    paths, report = settings.pop("data"), settings.pop("report")
+    as_json, library = settings.pop("json"), settings.pop("code")
+    if unknown and not unknown[0].startswith("--"):
+        parser.error(f"unrecognized arguments: {unknown[0]}")
+    # The call says which setting may be meant; what stands behind it goes with it.
+    settings |= {
+        word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
+    }
+    refuse_to_overwrite(paths, "--report", report)
+    data, answer = questions.asked_of(name, paths or None, settings)
+    dataset = data if isinstance(data, Dataset) else None
+    for note in () if dataset is None else dataset.notes:
+        print(note, file=sys.stderr)
+    if library is not None:
+        sys.stdout.write(_program(answer, LIBRARIES[library]))
+    elif as_json:
+        sys.stdout.write(document.report_json(_report(command, name, answer, dataset)))
+    else:
+        print(answer)
+        if report is not None:
+            html = _html(_report(command, name, answer, dataset), answer)
+            try:
+                report.write_text(html, encoding="utf-8")
+            except OSError as error:
+                raise NotWrittenError(f"{report} cannot be written: {error.strerror}.") from None
+            print(f"The report is in {report} ({answer.disclosure.label}).", file=sys.stderr)
+    sys.stdout.flush()
+
+
+def _program(answer: Answer, library: Library) -> str:
+    if answer.code is None:
+        raise refusal("there is no program for this answer")
+    (form, choice), *others = answer.code.forms
+    written = choice if isinstance(choice, Code) else write(choice, library)
+    if not written.text:
+        raise refusal(" ".join(written.differences))
+    if others:
+        print(
+            f"The program is for: {form}. The app also writes: {', '.join(name for name, _ in others)}.",
+            file=sys.stderr,
+        )
+    return written.text
+
+
+def _report(command: str, name: str, answer: Answer, data: Dataset | None) -> content.Report:
+    title = command.replace("-", " ").capitalize()
+    asks = inspect.getdoc(getattr(dpcore, name)) or ""
+    return content.of_answer(answer, title, asks.partition("\n")[0], datetime.now(UTC), data)
+
+
+def _html(report: content.Report, answer: Answer) -> str:
+    from dpcore.report import plotly_figures, report_html  # Plotly, which nothing else here needs
+
+    drawings = [plotly_figures.figure(make()) for make in answer.plots.values()]
+    keys = [figure.key for figure in report.figures]
+    return report_html.report_html(report, dict(zip(keys, drawings, strict=True)))
+
+
+def _parser(command: str, name: str) -> argparse.ArgumentParser:
+    call = getattr(dpcore, name)
+    signature, doc = inspect.signature(call), inspect.getdoc(call) or ""
+    told = dict(re.findall(r"^    (\w+): (.*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE))
+    hints = questions.types_of(name)
+    asked = {one.name: one for one in signature.parameters.values() if one.name != "data"}
+    must = {key: one.default is one.empty for key, one in asked.items()}
+    optional = signature.parameters["data"].default is None
+    parser = argparse.ArgumentParser(
+        prog=f"sweet-spot {command}",
+        usage=_usage(command, "[DATA ...]" if optional else "DATA [DATA ...]", must, hints),
+        description=doc.partition("\n")[0],
+        epilog="The same question in a notebook: help(dpcore."
+        + name
+        + "). Exit codes: 0 answered, 2 input that cannot "
+        "be, 1 anything else.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26, width=WIDTH),
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("data", nargs="*" if optional else "+", metavar="DATA", help=DATA, default=[])
+    for key, one in asked.items():
+        _add(parser, key, one.default, hints.get(key), told[key])
+    written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
+    written.add_argument(
+        "--json", action="store_true", default=False, help="the whole answer as JSON (docs/report.md)"
+    )
+    written.add_argument(
+        "--report", type=Path, metavar="FILE", default=None, help="write a report as HTML into this file, too"
+    )
+    written.add_argument(
+        "--code", choices=LIBRARIES, default=None, help="the program that releases with this bound"
+    )
+    return parser
+
+
+def _joined(arguments: list[str]) -> list[str]:
+    """The words with negative numbers joined to their options: argparse takes -1e3 for an option."""
+    found: list[str] = []
+    for word in arguments:
+        if re.match(r"-\.?\d", word) and found and found[-1].startswith("--") and "=" not in found[-1]:
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
+
+
+def _usage(command: str, data: str, must: dict[str, bool], hints: dict[str, Any]) -> str:
+    words = [data]
+    for key, said in must.items():
+        option = f"{_flag(key)} {_metavar(hints.get(key))}"
+        words += [option] if said else [f"[{option}]"] if key in ("user", "value", "group") else []
+    whole = " ".join((f"sweet-spot {command}", *(word.replace(" ", "\0") for word in words), "[settings]"))
+    indent = " " * len("usage: sweet-spot ")
+    lines = textwrap.fill(whole, WIDTH - len("usage: "), subsequent_indent=indent, break_on_hyphens=False)
+    return f"{lines}\n{indent}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    return tuple(one for one in typing.get_args(hint) or (hint,) if one is not type(None))
+
+
+def _metavar(hint: Any) -> str:
+    kinds = _kinds(hint)
+    if hint is None:
+        return "COLUMN"
+    return "NUMBER" if int in kinds or float in kinds else "TEXT" if str in kinds else "NAME"
+
+
+def _add(parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, told: str) -> None:
+    """The option of one setting."""
+    text = re.sub(r"``?([^`]+)``?", r"\1", told).rstrip(".").replace("%", "%%")
+    if default not in (None, inspect.Parameter.empty, ""):
+        text += f" (default {'yes' if default is True else 'no' if default is False else default})"
+    kinds = _kinds(hint)
+    if bool in kinds:
+        parser.add_argument(_flag(key), action=argparse.BooleanOptionalAction, help=text)
+    elif key in ("user", "group"):
+        parser.add_argument(_flag(key), action="append", metavar="COLUMN", help=f"{text}: again for each")
+    elif key == "disclosure":
+        # A release brings its facts along as an object, which no command line can hold.
+        text = text.replace(", or the facts of a DP release", "")
+        parser.add_argument(_flag(key), choices=["private", "public"], help=text)
+    else:
+        number = int in kinds or float in kinds
+        parser.add_argument(_flag(key), type=_number if number else str, metavar=_metavar(hint), help=text)
+
+
+def _number(text: str) -> Any:
+    """The number; what is none stays as it is, and the question says so in its own words."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,201 @@
+"""The command `sweet-spot`: the answers of the calls, their sentences, and nothing else on standard output."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpcore as ss
+from dpcore import questions
+from dpcore.code import Library, write
+from dpcore.common.errors import InvalidInput
+from dpcore.counting.__main__ import main as count
+from dpcore.data import samples
+from sweet_spot import ask, command
+
+ROOT = Path(__file__).resolve().parent.parent
+EVENTS = str(samples.FOLDER / "shop_events.csv")
+MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
+OPTIONS = [word for key, value in MEAN.items() for word in (f"--{key}", str(value))]
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            code = command.main([*map(str, arguments)])
+        except SystemExit as ended:  # argparse ends the program itself
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp_path):
+    answer = ss.mean_bound(EVENTS, **MEAN)
+    frame = pd.read_csv(EVENTS)
+    frame.to_parquet(tmp_path / "events.parquet", index=False)
+    frame.to_excel(tmp_path / "events.xlsx", index=False)
+    for file in (EVENTS, tmp_path / "events.parquet", tmp_path / "events.xlsx"):
+        code, out, _ = run("mean", file, *OPTIONS)
+        assert (code, out) == (0, f"{answer}\n")
+    code, out, err = run("mean", EVENTS, *OPTIONS, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["choice"] == json.loads(answer.choice())
+    digits = [number.value for number in answer.numbers if number.value is not None]
+    assert [number["number"] for number in told["answers"][0]["numbers"] if "number" in number] == digits
+    # Nobody said of what was entered beside private data that it was not read off them.
+    assert set(told["question"]["entered_beside_private_data"]) == {"epsilon", "upper"}
+    assert "exact copies" in err
+    below = ss.mean_bound(EVENTS, **{**MEAN, "lower": -1e3})
+    assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{below}\n"
+    code, out, err = run("mean", EVENTS, *OPTIONS, "--code", "opendp")
+    assert (code, out) == (0, write(answer.code.forms[0][1], Library.OPENDP).text)
+    assert "The program is for: Cap" in err
+    report = tmp_path / "report.html"
+    code, out, err = run("mean", EVENTS, *OPTIONS, "--report", report)
+    assert (code, out) == (0, f"{answer}\n")
+    assert "do not publish" in err
+    page = report.read_text(encoding="utf-8")
+    assert page.count("<h1") == 1
+    assert all(f"figure-{make().key}" in page for make in answer.plots.values())
+
+
+def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path, monkeypatch):
+    with pytest.raises(InvalidInput) as refused:
+        ss.mean_bound(EVENTS, user="userid", lowr="", counts="privat", upper="x")
+    told = ("mean", EVENTS, "--user", "userid", "--lowr", "3", "--counts", "privat", "--upper", "x")
+    code, out, err = run(*told)
+    assert (code, out) == (2, "")
+    assert sorted(err.splitlines()) == sorted(str(refused.value).splitlines())
+    assert len(err.splitlines()) >= 5
+    code, out, err = run("quantile", EVENTS, "--epsilon", "-1")
+    assert (code, out) == (2, "")
+    for part in ("Epsilon must", "--user …"):
+        assert part in err
+    events = tmp_path / "events.csv"
+    events.write_bytes(Path(EVENTS).read_bytes())
+    code, _, err = run("mean", events, *OPTIONS, "--report", events)
+    assert (code, events.read_bytes()) == (2, Path(EVENTS).read_bytes())
+    assert "would be lost" in err
+    for wrong in (
+        ("mean", EVENTS, "extra.csv", "--epsilon"),
+        ("maen",),
+        ("--epsilon", "1"),
+        ("mean", "--json", "--code", "x"),
+    ):
+        assert run(*wrong)[:2] == (2, "")
+    code, _, err = run("weights-gain", EVENTS, "--user", "user_id", "--epsilon", "1", "--code", "opendp")
+    assert (code, "There is no program" in err) == (2, True)
+    code, _, err = run("training", EVENTS, "--epsilon", "1", "--user", "user_id")
+    assert (code, "reads no table" in err) == (2, True)
+    code, _, err = run("mean", EVENTS, *OPTIONS, "--report", tmp_path / "no folder" / "report.html")
+    assert (code, "cannot be written" in err) == (1, True)
+
+    def fails(*arguments):
+        raise KeyError("s3cr3t")
+
+    monkeypatch.setattr(ask.questions, "asked_of", fails)
+    code, out, err = run("mean", EVENTS, *OPTIONS)
+    assert (code, out) == (1, "")
+    assert "nobody foresaw" in err
+    assert "s3cr3t" not in err
+
+
+@pytest.mark.parametrize(("called", "name"), command.COMMANDS.items())
+def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(run, monkeypatch, called, name):
+    signature = inspect.signature(getattr(ss, name))
+    settings = {one.name: one.default for one in signature.parameters.values() if one.name != "data"}
+    code, out, err = run(called, "--help")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) < 80
+    assert "`" not in out
+    for key in settings:
+        assert len(re.findall(rf"^  --{key.replace('_', '-')}[ ,]", out, re.MULTILINE)) == 1, key
+    # Each option takes the text of its default to the very parameters that it has by default.
+    asked = []
+    monkeypatch.setattr(
+        ask.questions, "asked_of", lambda *given: (asked.append(given), (None, "an answer"))[1]
+    )
+    words = []
+    for key, default in settings.items():
+        flag = f"--{key.replace('_', '-')}"
+        if isinstance(default, bool):
+            words.append(flag if default else f"--no-{flag[2:]}")
+        elif default is not None:
+            words += [flag, "1" if default is inspect.Parameter.empty else str(default)]
+    assert run(called, EVENTS, *words)[:2] == (0, "an answer\n")
+    ((_, paths, given),) = asked
+    assert paths == [EVENTS]
+    for key, default in settings.items():
+        if default is inspect.Parameter.empty:
+            assert given[key] in (1, ["1"], "1")
+        elif default is not None:
+            assert given[key] == default, key
+            assert type(given[key]) is type(default) or {type(given[key]), type(default)} == {int, float}
+
+
+def test_counting_is_the_command_that_it_was(run, capsys):
+    words = ["--from", EVENTS, "--user", "user_id"]
+    assert count(words) == 0
+    before = capsys.readouterr().out
+    assert run("count", *words)[:2] == (0, before)
+    code, out, _ = run("count", "--help")
+    assert code == 0
+    assert out.startswith("usage: sweet-spot count ")
+
+
+def test_the_help_on_all_commands_comes_at_once():
+    program = (
+        "import sys\nfrom sweet_spot import command\n"
+        "try:\n    command.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print({'numpy', 'pandas', 'streamlit', 'plotly'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    *told, loaded = done.stdout.splitlines()
+    assert loaded == "set()"
+    assert max(map(len, told)) < 80
+    whole = " ".join(" ".join(told).split())
+    for called, name in command.COMMANDS.items():
+        assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in whole
+    assert {*command.COMMANDS} >= {"mean", "sum", "quantile", "group", "learning", "owners"}
+    assert sorted(command.COMMANDS.values()) == sorted(questions.ASKED)
+
+
+def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
+    asked = []
+
+    def refuses(name, paths, settings):
+        asked.append((name, paths, settings))
+        raise InvalidInput(())
+
+    monkeypatch.setattr(ask.questions, "asked_of", refuses)
+    found = [
+        line.split()[1:]
+        for path in (ROOT / "docs").glob("*.md")
+        for line in re.findall(r"^    (sweet-spot .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert len(found) >= 4
+    for words in found:
+        assert run(*words) == (2, "", ""), words
+    for name, paths, settings in asked:
+        assert all((ROOT / path).is_file() for path in paths)
+        assert set(settings) <= set(inspect.signature(getattr(ss, name)).parameters)
+    assert len(asked) == len(found)
+
+
+def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    code, out, err = run()
+    assert (code, out) == (1, "")
+    assert "Install the extra `app`" in err
