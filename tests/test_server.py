@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import http.client
+import json
 import os
 import re
 import shutil
@@ -232,6 +233,15 @@ def plainly(port: int) -> list[str]:
     return [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), *options]
 
 
+def in_a_container(port: int) -> list[str]:
+    """The command of the container in the documentation, on another port."""
+    text = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    words = [sys.executable, *json.loads(told)[1:]]
+    words[words.index("8501")] = str(port)
+    return words
+
+
 @pytest.fixture(scope="module")
 def network() -> Iterator[foreign.Listener]:
     """What the servers of this module meet where they would ask other computers."""
@@ -251,6 +261,8 @@ def app(
             patch.setenv(demo.ORIGINS, DEMO)
         if request.param == "as make app does":
             running = helpers.start_app(folder / "log")
+        elif request.param == "as a demo":
+            running = helpers.start_app(folder / "log", in_a_container)
         else:
             running = helpers.start_app(folder / "log", plainly, cwd=folder)
     yield running
@@ -275,13 +287,28 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
             ask(app.url, path, host="evil.example:8501"),
             ask(app.url, path, origin="http://evil.example"),
         ]
-        assert [(one.status, one.body) for one in refused] == [(403, WRONG_HOST), (403, WRONG_ORIGIN)], path
+        # Whoever watches over servers asks by a name of their own, and hears whether it is up.
+        foreign_host = (200, "ok") if path == "/_stcore/health" else (403, WRONG_HOST)
+        assert [(one.status, one.body) for one in refused] == [foreign_host, (403, WRONG_ORIGIN)], path
         for one in (own, *refused):  # never in a frame
             assert one.headers["content-security-policy"] == "frame-ancestors 'none'", path
             assert one.headers["x-frame-options"] == "DENY", path
             assert one.headers["cross-origin-resource-policy"] == "same-origin", path
             assert one.headers["cross-origin-opener-policy"] == "same-origin", path
             assert "access-control-allow-origin" not in one.headers, path
+    health = "/_stcore/health"
+    told = [
+        ask(app.url, health, host="evil.example", cookie="a=b"),
+        ask(app.url, health, "HEAD", host="evil.example"),
+    ]
+    told += [ask(app.url, health, host="10.1.2.3:8501", sec_fetch_site="none")]
+    assert [(one.status, one.body) for one in told] == [(200, "ok"), (200, ""), (200, "ok")]
+    usual = {"content-type", "content-length", "cache-control", "date", "server", "content-security-policy"}
+    usual |= {"x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy"}
+    assert all(set(one.headers) <= usual for one in told)
+    for other in ({"method": "POST"}, {"method": "OPTIONS"}, {"origin": "http://evil.example"}):
+        assert ask(app.url, health, host="evil.example", **other).body == WRONG_HOST
+    assert ask(app.url, f"{health}/x", host="evil.example").body == WRONG_HOST
     upload = {"method": "PUT", "content_length": "150000000"}
     assert ask(app.url, "/_stcore/upload_file/a/b", host="evil.example", **upload).body == WRONG_HOST
     assert (

@@ -20,9 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # Any port: whoever forwards another port to this one opens the app there, and no name of a foreign page passes.
 _THIS_COMPUTER = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
 
+HEALTH = "/_stcore/health"
+
 WRONG_HOST = (
     "Sweet Spot answers only at http://127.0.0.1 and http://localhost, with its port, so that no other web page can "
-    "reach it. Please open it at one of these."
+    "reach it. Please open it at one of these. Whoever runs it for others names its address first: docs/hosting.md."
 )
 WRONG_ORIGIN = "Sweet Spot does not answer other web pages."
 DEMO_TAKES_NOTHING = "This is a public demo of Sweet Spot: nothing can be uploaded."
@@ -80,6 +82,12 @@ def _as_own(scope: Scope) -> Scope:
     return {**scope, "headers": [(name, own.get(name.lower(), value)) for name, value in scope["headers"]]}
 
 
+def _is_health_check(scope: Scope) -> bool:
+    """Whether what watches over servers asks: a load balancer or orchestrator, which names the server as it likes."""
+    asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
+    return asked and not Headers(scope=scope).getlist("origin")
+
+
 class Guard:
     """ASGI middleware: refuses what is not for us before any of its body is read, and forbids framing."""
 
@@ -99,12 +107,21 @@ class Guard:
                 await self._app(_as_own(scope), receive, send)
             return
 
+        health = reason == WRONG_HOST and _is_health_check(scope)
+
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *_ON_EVERY_ANSWER]}
+                headers = [*message.get("headers", ()), *_ON_EVERY_ANSWER]
+                message = {
+                    **message,
+                    "headers": [one for one in headers if not (health and one[0] == b"set-cookie")],
+                }
             await send(message)
 
-        if reason:
+        if health:
+            # Whether the server is up is all that it hears: Streamlit sees nothing of who asks, and gives no cookie.
+            await self._app({**scope, "headers": [(b"host", b"127.0.0.1")]}, receive, guarded)
+        elif reason:
             # Closed, or the server would go on reading the body that nobody wants.
             refused = PlainTextResponse(reason, 403, {"Connection": "close"})
             await refused(scope, receive, guarded)
