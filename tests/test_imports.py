@@ -186,7 +186,7 @@ def test_the_core_needs_no_library_but_those_of_its_list() -> None:
     called = {"markdown_it_py": "markdown_it", "ibis_framework": "ibis"}
     brought = {"pyarrow", "markupsafe"}  # by ibis-framework[duckdb], and by Jinja2
     listed = {called.get(name, name) for name in named} | brought
-    for path in (*python_files("dpcore"), *python_files("sweet_spot")):
+    for path in (*python_files("dpcore"), *python_files(".make/sweet_spot")):
         used = {name.split(".")[0] for _, name, _ in imports(path.read_text(encoding="utf-8"))}
         ours = {"dpcore", "sweet_spot", *sys.stdlib_module_names}
         assert used - ours <= listed, path

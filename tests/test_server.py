@@ -393,7 +393,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
     planned = subprocess.run(
         [make, "-n", "app"], cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=60
     )
-    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python -m sweet_spot"
+    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python .make"
 
     # Another project's settings and modules, where it is started from, are not its own.
     (tmp_path / ".streamlit").mkdir()
@@ -401,9 +401,9 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
     )
     (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
-    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1"}
     with subprocess.Popen(
-        [sys.executable, "-m", "sweet_spot"],
+        [sys.executable, str(ROOT / ".make")],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,

@@ -141,7 +141,9 @@ def _run_quietly(message: str | None, command: list[str], limit: float) -> bool:
 
 
 def _load_launcher() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sweetspot_launch", ROOT / "sweet_spot" / "launch.py")
+    spec = importlib.util.spec_from_file_location(
+        "sweetspot_launch", ROOT / ".make" / "sweet_spot" / "launch.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,7 +1,7 @@
 """Start Sweet Spot on this computer and open it in the browser.
 
     sweet-spot                       where the package is installed
-    .venv/bin/python -m sweet_spot   in a checkout
+    .venv/bin/python .make           in a checkout
 
 The server listens on 127.0.0.1 only, on port 8501 or the next free one. With SWEETSPOT_NO_BROWSER set, the
 address is only printed. Ctrl-C stops the server.
@@ -25,8 +25,8 @@ from types import FrameType
 from typing import IO
 
 _HERE = Path(__file__).resolve().parent
-ROOT = _HERE if (_HERE / "app.py").is_file() else _HERE.parent
-"""Where the app and its settings lie: within this package where that is installed, beside it in a checkout."""
+ROOT = _HERE if (_HERE / "app.py").is_file() else _HERE.parents[1]
+"""Where the app and its settings lie: within this package where that is installed, at the top of a checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
 PORTS_TRIED = 50
