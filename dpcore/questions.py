@@ -80,6 +80,13 @@ ASKED = {
     "training_bound": Question("training", alone=(None,)),
     "regression_weights": Question("regression", alone=(None,)),
     "task_weights": Question("multitask", takes=("group",), alone=(None,)),
+    "rating_weights": Question(
+        "factorisation",
+        takes=("value", "group"),
+        stated=("lower", "upper"),
+        names={"lower": "lowest", "upper": "highest"},
+        alone=(None,),
+    ),
     "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
 }
 """By the name of the call."""

@@ -204,7 +204,7 @@ def test_the_mathematics_does_not_know_the_answers_made_of_it() -> None:
 
 def test_programs_and_their_scaffold_are_text_to_the_rest() -> None:
     programs = {module_name(path) for path in python_files("dpcore") if is_program(path)}
-    assert {f"dpcore.{name}.script" for name in ("factorisation",)} <= programs
+    assert {f"dpcore.{name}.script" for name in ("private_choice",)} <= programs
     for folder in SHARED:
         for path in python_files(folder):
             found = {name for _, name, _ in imports(path.read_text(encoding="utf-8"))}

@@ -379,7 +379,9 @@ class Plot:
         guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
         main: Whether it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
-        beneath: A smaller one on the same horizontal axis, drawn beneath it; its names stand in no legend.
+        beneath: A smaller one on the same horizontal axis, drawn beneath it; its names stand in no legend. What has a
+            name of the upper one goes with that.
+        beneath_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
     """
 
@@ -395,6 +397,7 @@ class Plot:
     main: bool = False
     height: int | None = None
     beneath: Plot | None = None
+    beneath_share: float = 0.22
     note: str = ""
 
     def column(self, name: str) -> npt.ArrayLike:

@@ -53,14 +53,21 @@ def figure(plot: Plot) -> go.Figure:
             text=plot.note, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.62, font={"size": 12}
         )
     if plot.beneath is not None:
-        below = {"domain": [0.0, 0.22], "nticks": 4, "automargin": True, "zeroline": False}
+        share, lower = plot.beneath_share, _drawn(plot.beneath)
+        below = {"domain": [0.0, share], "nticks": 4, "automargin": True, "zeroline": False}
         fig.layout |= {
             "xaxis": {**_axis(plot.x), "anchor": "y2"},
-            "yaxis": {**_axis(plot.y), "domain": [0.31, 1.0]},
+            "yaxis": {**_axis(plot.y), "domain": [share + 0.09, 1.0]},
             "yaxis2": {**_axis(plot.beneath.y), **below},
         }
-        for trace in _drawn(plot.beneath).data:
+        named = {trace["name"]: trace for trace in fig.data if "name" in trace}
+        for trace in lower.data:
+            group = trace.get("name")
+            if group in named:
+                named[group]["legendgroup"] = trace["legendgroup"] = group
             fig.add_trace(trace | {"yaxis": "y2", "showlegend": False})
+        for shape in lower.shapes:
+            fig.add_shape(**(shape | {"yref": "y2"} if shape.get("yref") == "y" else shape))
     return fig.figure()
 
 

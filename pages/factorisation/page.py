@@ -1,17 +1,13 @@
 """Factorisation: who gets a user's budget when a recommender is learned, and whether that beats item means."""
 
-from dataclasses import replace
-
 import streamlit as st
 
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from pages.factorisation import cached, card, code, growth, inputs, tabs, work
-from pages.factorisation import figures as factorisation_charts
-from pages.factorisation.answer import FactorisationView
+from dpcore.factorisation.answer import FactorisationFound, answered, words
+from dpcore.factorisation.parameters import FactorisationParameters
+from pages.factorisation import cached, growth, inputs, tabs, work
 from pages.factorisation.question import QUESTION
 from pages.shared.base import keys
-from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, layout
+from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session
 
 data = session.dataset()
@@ -23,40 +19,39 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    view = load(parameters)
-    own = data if parameters.source is RatingSource.DATA else None
-    answer = replace(card.card(view), code=code.of_view(view, own))
+    found = load(parameters)
+    answer = answered(data, parameters, found)
     with places.figure:  # First, so that the browser draws it while the rest is on its way.
-        figures.show_picture(factorisation_charts.pictures(view)[0])
+        plots.draw(next(iter(answer.plots.values()))())
     with places.answer:
-        running = work.show_progress(view.table, parameters)
-    budget = {"Who gets the budget": lambda: tabs.budget(view)} if view.verdict is not None else {}
+        running = work.show_progress(found.table, parameters)
+    budget = {"Who gets the budget": lambda: tabs.budget(answer)} if found.verdict is not None else {}
     of = {
         **budget,
-        "Rare and popular items": lambda: tabs.popularity(view),
-        "Nearest items": lambda: tabs.likeness(view),
-        "How many users?": lambda: growth.show(view.parameters),
-        "Large size": lambda: tabs.large(view),
+        "Rare and popular items": lambda: tabs.popularity(answer),
+        "Nearest items": lambda: tabs.likeness(found),
+        "How many users?": lambda: growth.show(parameters),
+        "Large size": lambda: tabs.large(parameters),
     }
     answer_tabs.show(
         places,
         QUESTION,
         answer,
         of,
-        lambda: tabs.show_files(view, data),
-        used=lambda: card.what_is_used(view.table),
+        lambda: tabs.show_files(answer, data),
+        used=lambda: words.what_is_used(found.table),
     )
     if not running:
         with places.answer:
-            work.show_button(view.table, parameters, view.result is not None)
+            work.show_button(found.table, parameters, found.result is not None)
 
 
-def load(parameters: FactorisationParameters) -> FactorisationView:
+def load(parameters: FactorisationParameters) -> FactorisationFound:
     """Ratings, shares of the budget, and what was trained."""
     table = cached.table(parameters, data)
     assert table is not None  # Inputs offer the data's ratings only where they hold some.
     result, finished = work.found(table, parameters)
-    return FactorisationView(parameters, table, cached.shares(table, parameters), result, finished)
+    return FactorisationFound(parameters, table, cached.shares(table, parameters), result, finished)
 
 
 layout.show(QUESTION, body)

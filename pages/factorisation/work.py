@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common.progress import ShouldStop
+from dpcore.factorisation.answer.found import RatingsInUse
 from dpcore.factorisation.parameters import LARGE, FactorisationParameters
 from dpcore.factorisation.study import StudyResult, run
-from pages.factorisation.answer import RatingsInUse
 from pages.factorisation.question import QUESTION
 from pages.shared.fields import fields, jobs
 

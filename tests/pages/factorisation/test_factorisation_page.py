@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
-from dpcore.factorisation import files
+from dpcore.factorisation import answer, files
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.answer import found as core
+from dpcore.factorisation.answer import growth, plots, words
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.growth import GrowthResult
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
-from dpcore.factorisation.shares import budget_shares
 from dpcore.factorisation.study import KINDS, SCHEMES, Kind, StudyResult, run
-from pages.factorisation import answer, card, code, figures, growth, methods
+from dpcore.report.plotly_figures import figure
 from pages.factorisation.question import QUESTION, propose
 from pages.shared.base import demo, keys
 from pages.shared.screen import layout
@@ -74,15 +76,17 @@ def rated(disclosure: Disclosure) -> Dataset:
     )  # fmt: skip
 
 
-def view_of(
+def found_of(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
-) -> answer.FactorisationView:
-    table = answer.load(parameters, samples.load("online-retail-lines"))
+) -> answer.FactorisationFound:
+    table = core.load(parameters, None)
     assert table is not None
-    shares = tuple(
-        budget_shares(table.ratings, scheme, parameters.spending, parameters.exponent) for scheme in Scheme
-    )
-    return answer.FactorisationView(parameters, table, shares, result, True)
+    shares = tuple(core.share_of(table, parameters, scheme) for scheme in Scheme)
+    return answer.FactorisationFound(parameters, table, shares, result, True)
+
+
+def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
+    return answer.answered(None, parameters, found_of(parameters, result))
 
 
 def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
@@ -97,14 +101,14 @@ def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
 
 
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
-    beaten = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9})))
+    beaten = answer_to(result=invented({Kind.PRIVATE_MEAN: 0.9}))
     assert beaten.headline == "At ε = 1, release item means: no private factorisation beats them."
     assert beaten.numbers[0].text == "0.9000"
     assert "is 0.1000 ± " in beaten.detail
     assert "worse than item means" in beaten.detail
-    unsure = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.TAIL: 0.899}, spread=0.02)))
+    unsure = answer_to(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.TAIL: 0.899}, spread=0.02))
     assert unsure.headline == "At ε = 1, release item means: no factorisation is shown to beat them."
-    better = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})))
+    better = answer_to(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8}))
     assert better.headline == "At ε = 1, factorise with adaptive weights: it beats DP item means."
     assert better.numbers[0].label.endswith("DP adaptive weights")
     assert better.numbers[0].text == "0.8000"
@@ -112,44 +116,48 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({Kind.ADAPTIVE: 0.95})
     unclear.rmse[KINDS.index(Kind.ADAPTIVE), :, 2] += 0.2
-    assert "show no clear change (" in card.card(view_of(result=unclear)).detail
+    assert "show no clear change (" in answer_to(result=unclear).detail
     # No library fits a factorisation; the code is that of item means.
-    assert code.of_view(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})), None) is None
-    written = code.of_view(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9})), None)
+    assert answer_to(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})).code is None
+    written = answer_to(result=invented({Kind.PRIVATE_MEAN: 0.9})).code
     assert written is not None
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
 
 
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
     asked = replace(ASKED, epsilon=3.0)
-    said = card.card(view_of(asked, invented({Kind.PRIVATE_MEAN: 0.9})))
+    said = answer_to(asked, invented({Kind.PRIVATE_MEAN: 0.9}))
     assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in said.detail
     # Guarantee and error are of one training: a methods section would else promise the one and report the other.
-    found = methods.methods(view_of(asked, invented({Kind.PRIVATE_MEAN: 0.9})))
+    found = said.methods
     assert found is not None
     assert "at ε = 1 and" in found.text
     assert "ε = 3" not in found.text
 
 
 def test_figures_draw_what_was_computed() -> None:
-    view = view_of()
-    assert [picture.key for picture in figures.pictures(view)] == ["factorisation-shares"]
-    drawn = figures.shares_picture(view).draw()
-    for scheme, name in card.SCHEME_NAMES.items():
+    found = found_of()
+    assert list(plots.plots(found)) == ["factorisation-shares"]
+    drawn = figure(plots.shares(found))
+    for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
-        assert np.asarray(bars.y) == pytest.approx(view.share(scheme).shares)
-        assert np.asarray(line.y) == pytest.approx(view.share(scheme).noise_to_signal)
-    result = run(view.table.ratings, ASKED.study)
-    view = view_of(result=result)
-    fig = figures.error_picture(result, Disclosure.PUBLIC).draw()
+        assert np.asarray(bars.y) == pytest.approx(found.share(scheme).shares)
+        assert np.asarray(line.y) == pytest.approx(found.share(scheme).noise_to_signal)
+        assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
+    result = run(found.table.ratings, ASKED.study)
+    found = found_of(result=result)
+    fig = figure(plots.errors(result, Disclosure.PUBLIC))
     for kind in (Kind.PRIVATE_MEAN, *SCHEMES):
-        (found,) = [one for one in fig.data if one.name == kind.value]
-        assert np.asarray(found.y) == pytest.approx(result.mean(kind)[0][:, 0])
-        assert np.asarray(found.error_y.array) == pytest.approx(result.mean(kind)[1][:, 0])
-    picture = figures.bucket_picture(result, 1, view.table.spreads, Disclosure.PUBLIC)
-    (adaptive,) = [one for one in picture.draw().data if one.name == Kind.ADAPTIVE.value]
-    assert np.asarray(adaptive.y) == pytest.approx(result.difference(Kind.ADAPTIVE, Kind.UNIFORM)[0][1])
-    assert set(figures.overlaps(result, 0)) == set(SCHEMES)
+        (one,) = [one for one in fig.data if one.name == kind.value]
+        assert np.asarray(one.y) == pytest.approx(result.mean(kind)[0][:, 0])
+        assert np.asarray(one.error_y.array) == pytest.approx(result.mean(kind)[1][:, 0])
+    at = found.at
+    assert at is not None
+    (adaptive,) = [one for one in figure(plots.buckets(found)).data if one.name == Kind.ADAPTIVE.value]
+    assert np.asarray(adaptive.y) == pytest.approx(result.difference(Kind.ADAPTIVE, Kind.UNIFORM)[0][at])
+    shared = plots.overlaps(result, at)
+    assert set(shared) == set(SCHEMES)
+    assert len(figure(plots.nearest_items(found, shared)).data) == len(SCHEMES) + 1
     rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, four private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 4 * 2) * 2 * 6
@@ -173,14 +181,14 @@ def test_growth_is_said_with_its_spread_over_seeds() -> None:
     assert "in 1 of 3 seeds" in said((1.0, 1.0, 1.0), (-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0))
     assert "No seed is complete" in said((1.0, 1.0, np.nan))
     part = np.array([[0.1, 0.2], [0.3, np.nan], [np.nan, np.nan]])
-    drawn = growth.picture(GrowthResult(asked, -part, np.zeros_like(part), False)).draw()
+    drawn = figure(plots.growth(GrowthResult(asked, -part, np.zeros_like(part), False)))
     (line,) = [one for one in drawn.data if str(one.name).startswith("DP adaptive")]
     assert list(line.x) == [1_000, 2_000]
     assert list(line.y) == pytest.approx([0.15, 0.3])
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
-    drawn = [figures.shares_picture(view_of(replace(ASKED, epsilon=e))).draw() for e in (0.5, 1.0, 10.0)]
+    drawn = [figure(plots.shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 
 
@@ -206,8 +214,8 @@ def trained() -> AppTest:
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
-    expected = view_of(result=run(view_of().table.ratings, ASKED.study))
-    said = card.card(expected)
+    said = answer.answered(None, ASKED)
+    expected = said.found
     assert said.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
     assert (shown["label"], shown["value"]) == (said.numbers[0].label, said.numbers[0].text)

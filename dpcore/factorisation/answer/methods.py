@@ -1,4 +1,4 @@
-"""What the page Factorisation has to say in a methods section."""
+"""What a recommender has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 from dpcore.answer.methods import Methods, guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
+from dpcore.factorisation.answer.found import FactorisationFound
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.study import Kind
-from pages.factorisation.answer import FactorisationView
 
 HOW = {
     Kind.UNIFORM: "a uniform sample of each user's ratings",
@@ -18,14 +18,14 @@ HOW = {
 }
 
 
-def methods(view: FactorisationView) -> Methods | None:
+def methods(found: FactorisationFound) -> Methods | None:
     """What the training recommends, with its error; None before anything was trained."""
-    p, found, result = view.parameters, view.verdict, view.result
-    if result is None or found is None:
+    p, verdict, result = found.parameters, found.verdict, found.result
+    if result is None or verdict is None:
         return None
     learned = _learned(p)
-    kind = found.best if found.is_worth_it else Kind.PRIVATE_MEAN
-    mean, half = (float(part[result.study.epsilons.index(found.epsilon), 0]) for part in result.mean(kind))
+    kind = verdict.best if verdict.is_worth_it else Kind.PRIVATE_MEAN
+    mean, half = (float(part[result.study.epsilons.index(verdict.epsilon), 0]) for part in result.mean(kind))
     spread = f" ± {half:.4f}" if math.isfinite(half) else ""
     runs = wording.counted(result.study.repeats, "simulated run")
     done = (
@@ -37,12 +37,12 @@ def methods(view: FactorisationView) -> Methods | None:
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee=guarantee(
-            "A recommender was released", found.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta
+            "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta
         ),
         found=said,
         withheld=f"{learned} Which ratings of a user count, and how much, was chosen among equal samples, "
         "samples of the rarest items, and weights by noisy counts.",
-        disclosure=view.table.disclosure,
+        disclosure=found.table.disclosure,
         rule="That choice has the smallest error on ratings held out; a factorisation was preferred to noisy "
         "item means only where the difference is larger than its interval.",
         what="The choice",

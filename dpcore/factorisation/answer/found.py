@@ -1,4 +1,4 @@
-"""The answer of the page Factorisation: who gets the budget, and what training has found. No Streamlit, no plotting."""
+"""What the mathematics finds for a recommender: who gets the budget, and what a training says of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import Against, remembered
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.measures import BUCKETS, buckets_of
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.shares import BudgetShares
-from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from dpcore.factorisation.shares import BudgetShares, budget_shares
+from dpcore.factorisation.study import SCHEMES, Kind, StudyResult, run
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +39,20 @@ class RatingsInUse:
     spreads: tuple[tuple[int, int], ...]
 
 
-def key_of(parameters: FactorisationParameters, data: Dataset) -> str:
+def key_of(parameters: FactorisationParameters, data: Dataset | None) -> str:
     """Names the table that the parameters ask for."""
     generator = parameters.generator
-    return data.digest if generator is None else repr((generator, parameters.data_seed))
+    if generator is not None:
+        return repr((generator, parameters.data_seed))
+    return "" if data is None else data.digest
 
 
-def load(parameters: FactorisationParameters, data: Dataset) -> RatingsInUse | None:
+def load(parameters: FactorisationParameters, data: Dataset | None) -> RatingsInUse | None:
     """The table that the parameters name; None where it is the data's and they hold no ratings."""
     ratings = load_ratings(parameters, data)
     if ratings is None:
         return None
-    kind = data.provenance if parameters.generator is None else Disclosure.PUBLIC
+    kind = Disclosure.PUBLIC if parameters.generator is not None or data is None else data.provenance
     counts, buckets = ratings.item_counts, buckets_of(ratings.item_counts)
     there = [counts[buckets == bucket] for bucket in range(BUCKETS)]
     spreads = tuple((int(c.min()), int(c.max())) if c.size else (0, 0) for c in there)
@@ -86,8 +91,8 @@ class Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class FactorisationView:
-    """What the page shows.
+class FactorisationFound:
+    """Everything that words and plots are made of.
 
     Attributes:
         parameters: The question.
@@ -108,9 +113,65 @@ class FactorisationView:
         return next(found for found in self.shares if found.scheme is scheme)
 
     @property
+    def at(self) -> int | None:
+        """Place of the trained epsilon nearest to that of the question; None where nothing was trained."""
+        return None if self.result is None else nearest(self.result, self.parameters.epsilon)
+
+    @property
     def verdict(self) -> Verdict | None:
         """At the trained epsilon nearest to the page's; None where nothing was trained there."""
         return None if self.result is None else verdict(self.result, self.parameters.epsilon)
+
+
+NO_RATINGS = "This needs ratings, and these data have none."
+
+
+def find(
+    data: Dataset | None, parameters: FactorisationParameters, should_stop: ShouldStop = never
+) -> FactorisationFound:
+    """Weigh the items, and train every model on every seed.
+
+    Args:
+        data: With ratings; None where they are generated, as the parameters say.
+        parameters: The question; of data that are given, their ratings are meant, whatever its source is.
+        should_stop: Asked before each sweep; where it says yes, what is finished is the result.
+
+    Raises:
+        InvalidInput: The data hold no ratings, or so few that a split leaves nothing to train on or to test.
+    """
+    of = replace(parameters, source=RatingSource.GENERATED if data is None else RatingSource.DATA)
+    table = load(of, data)
+    if table is None:
+        raise refusal(NO_RATINGS[:-1])
+    shares = tuple(share_of(table, of, scheme) for scheme in Scheme)
+    result = run(table.ratings, of.study, should_stop=should_stop)
+    return FactorisationFound(of, table, shares, result, finished=True)
+
+
+def share_of(table: RatingsInUse, parameters: FactorisationParameters, scheme: Scheme) -> BudgetShares:
+    """Who gets the budget under one scheme."""
+    return paid_for(budget_shares(table.ratings, scheme, *asked_of(parameters, scheme)), parameters)
+
+
+def paid_for(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
+    """The shares with the noise of the question: it pays for counts where the scheme or the algorithm needs them."""
+    if shares.scheme.needs_counts:
+        return shares
+    spending, steps = parameters.spending, parameters.gradient_steps
+    # Gradient steps need counts for their length.
+    return replace(
+        shares, noise=(spending if steps is not None else replace(spending, count_share=0.0)).noise
+    )
+
+
+def asked_of(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
+    """The budget and the exponent that the shares of a scheme depend on, all else set to one value.
+
+    Only the adaptive scheme reads mu. The uniform one reads no counts: its weights are the same at each budget.
+    """
+    spending = parameters.spending
+    asked = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
+    return asked, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
 
 
 NOT_COMPARED = (
@@ -128,7 +189,7 @@ def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Again
     """
     ratings = load_ratings(parameters, data)
     if ratings is None:
-        return "This needs ratings, and these data have none."
+        return NO_RATINGS
     counts = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(counts[counts > 0])
     per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items

@@ -1,4 +1,4 @@
-"""The answer of the page Factorisation in words."""
+"""What is said of a recommender: headline, numbers, facts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Answer, Number
+from dpcore.answer import Number
 from dpcore.common import wording
+from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.answer.found import (
+    FactorisationFound,
+    RatingsInUse,
+    Verdict,
+    gains,
+    trained_at,
+)
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
-from pages.factorisation.answer import FactorisationView, RatingsInUse, Verdict, gains, nearest, trained_at
+from dpcore.report.content import Line, data_lines
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
@@ -27,100 +35,32 @@ GOOD_ENOUGH = 0.01
 """Share of the error by which a scheme may be worse and still be good enough."""
 
 
-def card(view: FactorisationView) -> Answer:
-    """What the page says: before a training who gets the budget, then whether a factorisation is worth it."""
-    found = view.verdict
-    if view.result is None or found is None:
-        return _before(view)
-    return _after(view, view.result, found)
+def headline(found: FactorisationFound) -> str:
+    """Before a training what to do, then whether a factorisation is worth it."""
+    verdict = found.verdict
+    if verdict is None:
+        return "Train, and see whether a factorisation is worth its budget."
+    return of_verdict(verdict)
 
 
-def _before(view: FactorisationView) -> Answer:
-    uniform, adaptive = view.share(Scheme.UNIFORM), view.share(Scheme.ADAPTIVE)
-    ratio = adaptive.noise_to_signal
-    used = "; ".join(f"{SCHEME_NAMES[found.scheme].lower()} {_percent(found.used)}" for found in view.shares)
-    return Answer(
-        headline="Train, and see whether a factorisation is worth its budget.",
-        detail=f"Adaptive weights give the rarest three fifths of items {_percent(adaptive.shares[:3].sum())} of the "
-        f"budget; uniform sampling gives them {_percent(uniform.shares[:3].sum())}.",
-        numbers=(
-            Number(
-                "Noise s on each sum",
-                wording.number(adaptive.noise),
-                help="Standard deviation of the Gaussian noise on each entry of an item's sums, where a rating of "
-                "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
-                copied=repr(adaptive.noise),
-            ),
-            Number("Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"),
-            Number("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
-            Number(
-                "Noise on each count",
-                wording.number(view.parameters.spending.count_noise),
-                help="Standard deviation of the noise on the number of ratings of each item.",
-            ),
-        ),
-        facts={
-            "Budget that is used": f"{used}. What a user with few ratings does not use is lost.",
-            "Noise over signal": "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
-            "the overall mean.",
-        },
-        assumptions=ASSUMPTIONS,
-        disclosure=view.table.disclosure,
-    )  # fmt: skip
-
-
-def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answer:
-    at = nearest(result, view.parameters.epsilon)
-    assert at is not None
-    mean, half = result.mean(Kind.PRIVATE_MEAN)
-    recommended, error, error_half = Kind.PRIVATE_MEAN, float(mean[at, 0]), float(half[at, 0])
-    if found.is_worth_it:
-        recommended, error, error_half = found.best, found.error, found.error_half
-    spread = Number("Seeds", "only one", "so no interval")
-    if math.isfinite(error_half):
-        spread = Number(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
-    rare, popular = _rare_and_popular(result, at)
-    return Answer(
-        headline=headline(found),
-        detail=_detail(view, result, found, at),
-        numbers=(
-            Number(
-                f"Test error (RMSE), {recommended.value}",
-                f"{error:.4f}",
-                help="Root mean squared error on ratings held out, mean over seeds.",
-                copied=repr(error),
-            ),
-            spread,
-            Number("Best factorisation", f"{found.error:.4f}", found.best.value),
-            Number(f"Adaptive, rarest 60{wording.PERCENT}", rare, "RMSE against uniform"),
-            Number("Adaptive, most rated", popular, "RMSE against uniform"),
-        ),
-        facts=_facts(result, at),
-        assumptions=ASSUMPTIONS,
-        disclosure=view.table.disclosure,
-    )
-
-
-def headline(found: Verdict) -> str:
-    """Whether a factorisation is worth having, one sentence."""
-    epsilon = wording.entered(found.epsilon)
-    if found.is_worth_it:
-        return f"At ε = {epsilon}, factorise with {HOW[found.best]}: it beats DP item means."
-    if found.is_worse:
-        return f"At ε = {epsilon}, release item means: no private factorisation beats them."
-    return f"At ε = {epsilon}, release item means: no factorisation is shown to beat them."
-
-
-def _detail(view: FactorisationView, result: StudyResult, found: Verdict, at: int) -> str:
+def detail(found: FactorisationFound) -> str:
+    """What the headline rests on."""
+    verdict, result, at = found.verdict, found.result, found.at
+    if verdict is None or result is None or at is None:
+        uniform, adaptive = found.share(Scheme.UNIFORM), found.share(Scheme.ADAPTIVE)
+        return (
+            f"Adaptive weights give the rarest three fifths of items {_percent(adaptive.shares[:3].sum())} of the "
+            f"budget; uniform sampling gives them {_percent(uniform.shares[:3].sum())}."
+        )
     words = []
-    if not math.isclose(found.epsilon, view.parameters.epsilon):
+    if not math.isclose(verdict.epsilon, found.parameters.epsilon):
         words.append(
-            f"ε = {wording.entered(found.epsilon)} is the nearest trained to yours; train again for "
-            f"ε = {wording.entered(view.parameters.epsilon)}."
+            f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for "
+            f"ε = {wording.entered(found.parameters.epsilon)}."
         )
     words.append(
-        f"The best factorisation, with {HOW[found.best]}, is {_difference(abs(found.beats), found.beats_half)} "
-        f"{'better' if found.beats > 0.0 else 'worse'} than item means."
+        f"The best factorisation, with {HOW[verdict.best]}, is {_difference(abs(verdict.beats), verdict.beats_half)} "
+        f"{'better' if verdict.beats > 0.0 else 'worse'} than item means."
     )
     mean, half = gains(result, Kind.ADAPTIVE, at)
     if math.isfinite(mean[0]) and math.isfinite(mean[-1]):
@@ -128,11 +68,85 @@ def _detail(view: FactorisationView, result: StudyResult, found: Verdict, at: in
             f"Against uniform sampling, adaptive weights {_does(mean[0], half[0])} on the rarest fifth of items and "
             f"{_does(mean[-1], half[-1])} on the most rated."
         )
-    if not view.finished:
+    if not found.finished:
         words.append("**Not all is trained yet.**")
     elif not result.finished:
         words.append("**The training was stopped**: this is what was finished.")
     return " ".join(words)
+
+
+def numbers(found: FactorisationFound) -> tuple[Number, ...]:
+    """Before a training the noise, then the error of what is recommended."""
+    verdict, result, at = found.verdict, found.result, found.at
+    if verdict is None or result is None or at is None:
+        return _noise(found)
+    mean, half = result.mean(Kind.PRIVATE_MEAN)
+    recommended, error, error_half = Kind.PRIVATE_MEAN, float(mean[at, 0]), float(half[at, 0])
+    if verdict.is_worth_it:
+        recommended, error, error_half = verdict.best, verdict.error, verdict.error_half
+    spread = Number("Seeds", "only one", "so no interval")
+    if math.isfinite(error_half):
+        spread = Number(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
+    rare, popular = _rare_and_popular(result, at)
+    return (
+        Number(
+            f"Test error (RMSE), {recommended.value}",
+            f"{error:.4f}",
+            help="Root mean squared error on ratings held out, mean over seeds.",
+            value=error,
+        ),
+        spread,
+        Number("Best factorisation", f"{verdict.error:.4f}", verdict.best.value),
+        Number(f"Adaptive, rarest 60{wording.PERCENT}", rare, "RMSE against uniform"),
+        Number("Adaptive, most rated", popular, "RMSE against uniform"),
+        *_noise(found),
+    )
+
+
+def _noise(found: FactorisationFound) -> tuple[Number, ...]:
+    adaptive = found.share(Scheme.ADAPTIVE)
+    ratio = adaptive.noise_to_signal
+    return (
+        Number(
+            "Noise s on each sum",
+            wording.number(adaptive.noise),
+            help="Standard deviation of the Gaussian noise on each entry of an item's sums, where a rating of "
+            "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
+            value=adaptive.noise,
+        ),
+        Number(
+            "Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"
+        ),
+        Number("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
+        Number(
+            "Noise on each count",
+            wording.number(found.parameters.spending.count_noise),
+            help="Standard deviation of the noise on the number of ratings of each item.",
+        ),
+    )
+
+
+def facts(found: FactorisationFound) -> dict[str, str]:
+    """What stands behind the answer."""
+    result, at = found.result, found.at
+    if result is None or at is None:
+        used = "; ".join(f"{SCHEME_NAMES[one.scheme].lower()} {_percent(one.used)}" for one in found.shares)
+        return {
+            "Budget that is used": f"{used}. What a user with few ratings does not use is lost.",
+            "Noise over signal": "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
+            "the overall mean.",
+        }
+    return _facts(result, at)
+
+
+def of_verdict(found: Verdict) -> str:
+    """Whether a factorisation is worth having, one sentence."""
+    epsilon = wording.entered(found.epsilon)
+    if found.is_worth_it:
+        return f"At ε = {epsilon}, factorise with {HOW[found.best]}: it beats DP item means."
+    if found.is_worse:
+        return f"At ε = {epsilon}, release item means: no private factorisation beats them."
+    return f"At ε = {epsilon}, release item means: no factorisation is shown to beat them."
 
 
 HOW = {Kind.UNIFORM: "uniform sampling", Kind.TAIL: "tail sampling", Kind.ADAPTIVE: "adaptive weights"}
@@ -227,3 +241,11 @@ def what_is_used(table: RatingsInUse) -> str:
         f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(table.spreads[0][0])} to "
         f"{wording.counted(table.spreads[-1][1], 'rating')} per item."
     )
+
+
+def summary(found: FactorisationFound, data: Dataset | None) -> tuple[Line, ...]:
+    """The ratings in a report: what they are, and how many."""
+    ratings, kind = found.table.ratings, found.table.disclosure
+    named = (Line("Data", "generated ratings", kind),) if data is None else data_lines(data)
+    sizes = (("Users", ratings.num_users), ("Items", ratings.num_items), ("Ratings", ratings.num_ratings))
+    return (*named, *(Line(name, wording.number(number), kind, number=number) for name, number in sizes))

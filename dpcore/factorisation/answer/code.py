@@ -7,22 +7,22 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
-from pages.factorisation.answer import FactorisationView
+from dpcore.factorisation.answer.found import FactorisationFound
 
 
-def of_view(view: FactorisationView, dataset: Dataset | None) -> CodeChoice | None:
+def of_ratings(found: FactorisationFound, dataset: Dataset | None) -> CodeChoice | None:
     """DP item means, where they are recommended; no library fits a factorisation, which the script in Downloads does.
 
     Args:
-        view: The answer.
+        found: What was found.
         dataset: Whose ratings they are; None where they were generated.
     """
-    found = view.verdict
-    if found is not None and found.is_worth_it:
+    verdict = found.verdict
+    if verdict is not None and verdict.is_worth_it:
         return None
-    asked, limits = view.parameters, view.parameters.limits
+    asked, limits = found.parameters, found.parameters.limits
     base = of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
-    base |= {"disclosure": view.table.disclosure, "delta": asked.delta} | ROWS_OF_THE_FILE
+    base |= {"disclosure": found.table.disclosure, "delta": asked.delta} | ROWS_OF_THE_FILE
     bounds = {
         "max_groups": asked.max_items,
         "max_rows": 1,
