@@ -156,6 +156,8 @@ QUESTION = Question(
         "data_seed": Field("Seed of the data"),
     },
     also=table_upload.ENTRIES
-    | From.OWN_DATA.each("range_", "proposed", "runs_job", "paper_job", "shown", "draws", "spent", "refused")
+    | From.OWN_DATA.each(
+        "range_", "proposed", "runs_job", "paper_job", "found", "shown", "draws", "spent", "refused"
+    )
     | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
 )

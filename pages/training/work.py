@@ -20,6 +20,7 @@ from dpcore.training.answer.found import Runs
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.training_data import TrainingData
+from pages.shared.base import cache
 from pages.shared.fields import fields, jobs
 from pages.shared.fields.search import Search, wait
 from pages.training import cached
@@ -30,9 +31,10 @@ SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
 """How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
 to be shown in its place. On the sample it is there after 0.1 s of a free core. For work that stands in line behind that
 of others, nobody waits longer than for a new question's: of 20 sessions each run took 1.5 s."""
-RUNS = Search[Runs](QUESTION.key("runs_job"), kept=12)
-"""Tables of earlier questions are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
-SHOWN = QUESTION.key("shown")
+KEPT = 12
+"""Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+RUNS = Search[Runs](QUESTION.key("runs_job"), KEPT)
+SHOWN, FOUND = QUESTION.key("shown"), QUESTION.key("found")
 
 
 def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | None:
@@ -55,7 +57,7 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | 
 
 def _found(question: Experiment, of_sample: bool) -> Runs | None:
     """What is known of this question; its runs are started where they were not, and no run of them is stopped."""
-    own = RUNS.answers(for_all=False)
+    own: cache.Answers[Runs] = st.session_state.setdefault(FOUND, cache.Answers(KEPT))
     if not RUNS.asks(question.key):
         if (stopped := own.known(question.key)) is not None:
             return stopped
