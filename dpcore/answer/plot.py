@@ -379,8 +379,8 @@ class Plot:
         guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
         main: Whether it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
-        beneath: A smaller one on the same horizontal axis, drawn beneath it; its names stand in no legend. What has a
-            name of the upper one goes with that.
+        beneath: A smaller one on the same horizontal axis, drawn beneath it; of its names the legend has those of
+            levels. What has a name of the upper one goes with that.
         beneath_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
     """

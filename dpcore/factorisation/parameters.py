@@ -58,7 +58,8 @@ class FactorisationParameters:
         ratings_per_user: On average, of the generator.
         rank: Planted, of the generator.
         data_seed: Of the generator.
-        lowest, highest: Public range of the data's ratings.
+        lowest: Lower end of the public range of the data's ratings; ratings below count as it.
+        highest: Upper end of that range; ratings above count as it.
         algorithm: Sums and their solution (DPALS, algorithm 1) or gradient steps (AdaDPSGD, algorithm 2).
         steps: S, gradient steps in a sweep, 1 to 50.
         gradient_bound: Gamma of the gradient steps, in the ratings' unit.

@@ -65,7 +65,8 @@ def figure(plot: Plot) -> go.Figure:
             group = trace.get("name")
             if group in named:
                 named[group]["legendgroup"] = trace["legendgroup"] = group
-            fig.add_trace(trace | {"yaxis": "y2", "showlegend": False})
+            level = trace["x"] is charts.EMPTY["x"]  # Its entry in the legend; the line is a shape.
+            fig.add_trace(trace | {"yaxis": "y2"} | ({} if level else {"showlegend": False}))
         for shape in lower.shapes:
             fig.add_shape(**(shape | {"yref": "y2"} if shape.get("yref") == "y" else shape))
     return fig.figure()
@@ -238,8 +239,9 @@ def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], a
     low, high = (
         np.asarray(plot.column(name), dtype=np.float64)[_meant(plot, of)] for name in (of.low, of.high)
     )
-    color = {"color": charts.NEUTRAL} if isinstance(of, Bars) else {}
-    return {f"error_{along}": charts.whiskers(high - middle, middle - low, **color)}
+    # Of their own: Streamlit's theme draws all that have none in one colour.
+    color = charts.NEUTRAL if isinstance(of, Bars) else LINES[of.look]["color"]
+    return {f"error_{along}": charts.whiskers(high - middle, middle - low, color=color)}
 
 
 def _bars(plot: Plot, of: Bars) -> dict[str, Any]:

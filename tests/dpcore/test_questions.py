@@ -26,6 +26,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import count, open_files
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
+from dpcore.factorisation.parameters import RatingSource
 from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.per_group.parameters import Objective
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
@@ -132,6 +133,12 @@ def test_every_other_question_answers():
     weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
     assert weighted.parameters.source is RegressionSource.UPLOAD
     assert weighted.code is not None
+    asked = {"repeats": 1, "sweeps": 1, "train_epsilons": "1", "lower": 0, "upper": 100}
+    rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
+    assert rated.parameters.source is RatingSource.DATA
+    assert rated.found.table.ratings.num_users == frame["user_id"].nunique()
+    with pytest.raises(InvalidInput, match="This needs ratings"):
+        ss.rating_weights(frame, **asked, **user)
     private = ss.mean_bound(frame, counts="private", **MEAN)
     assert private.parameters.counts is Counts.PRIVATE
 
