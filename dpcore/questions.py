@@ -87,6 +87,7 @@ ASKED = {
         names={"lower": "lowest", "upper": "highest"},
         alone=(None,),
     ),
+    "private_bound": Question("private_choice", names={"neighbours": "relation"}),
     "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
 }
 """By the name of the call."""

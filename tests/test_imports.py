@@ -36,7 +36,6 @@ BUILT_ON = {
 }
 """The questions that a question may import, and why."""
 
-SCAFFOLD = "dpcore.report.scaffold"
 """What every program that a person takes away begins with. Programs draw, so it imports plotly, and each program
 imports it; both are read as text and imported by nothing else."""
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
@@ -144,11 +143,6 @@ def test_shared_rooms_know_no_question_and_questions_do_not_know_each_other() ->
     assert found == []
 
 
-def is_program(path: Path) -> bool:
-    """Whether a file is one that a person takes away: running it computes, prints and draws."""
-    return any(name.startswith(f"{SCAFFOLD}.") for _, name, _ in imports(path.read_text(encoding="utf-8")))
-
-
 def core_violations(module: str, source: str) -> list[str]:
     """What a file of the core imports against the rules that have no exception."""
     found = []
@@ -169,7 +163,6 @@ def test_core_modules_keep_the_rule() -> None:
     found = [
         f"{path.relative_to(ROOT)} {what}"
         for path in python_files("dpcore")
-        if module_name(path) != SCAFFOLD
         for what in core_violations(
             module_name(path)
             if module_name(path) in RENDERERS
@@ -200,17 +193,6 @@ def test_the_mathematics_does_not_know_the_answers_made_of_it() -> None:
         for path in set(wing.parent.rglob("*.py")) - set(wing.rglob("*.py")):
             found = [name for _, name, _ in imports(path.read_text(encoding="utf-8"))]
             assert not [name for name in found if f"{name}.".startswith(f"{inside}.")], path
-
-
-def test_programs_and_their_scaffold_are_text_to_the_rest() -> None:
-    programs = {module_name(path) for path in python_files("dpcore") if is_program(path)}
-    assert {f"dpcore.{name}.script" for name in ("private_choice",)} <= programs
-    for folder in SHARED:
-        for path in python_files(folder):
-            found = {name for _, name, _ in imports(path.read_text(encoding="utf-8"))}
-            found |= {name.rpartition(".")[0] for name in found}
-            assert not found & programs, f"{path} imports a program, which runs it"
-            assert SCAFFOLD not in found or module_name(path) in programs, f"{path} imports {SCAFFOLD}"
 
 
 def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
@@ -318,11 +300,7 @@ def test_the_rule_lets_good_imports_pass(module: str, source: str) -> None:
 
 def test_the_core_really_loads_no_user_interface() -> None:
     # The rule above reads text; this asks a fresh interpreter.
-    texts = {
-        path
-        for path in python_files("dpcore")
-        if is_program(path) or module_name(path) in (SCAFFOLD, *RENDERERS)
-    }
+    texts = {path for path in python_files("dpcore") if module_name(path) in RENDERERS}
     names = [module_name(p) for p in python_files("dpcore") if p.stem != "__main__" and p not in texts]
     code = f"import sys\nfor n in {names!r}: __import__(n)\nprint(sorted({{'streamlit', 'plotly'}} & set(sys.modules)))"
     done = subprocess.run(

@@ -105,6 +105,7 @@ class Curve:
         low: Column of the lower ends of bars at its points; empty for none.
         high: Column of the upper ends.
         shaded: Whether what lies between these ends is shaded, in place of the bars.
+        opacity: Less than 1 for what belongs to another question.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Curve:
     low: str = ""
     high: str = ""
     shaded: bool = False
+    opacity: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,8 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
         group["legendgroup"] = of.legend
     if of.first:
         group["legendrank"] = 1
+    if of.opacity < 1.0:
+        group["opacity"] = of.opacity
     words = hover(plot, of.name)
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"

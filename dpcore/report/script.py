@@ -1,21 +1,14 @@
 """A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
 
-Of a question whose answer is whole in the core, a script makes the call that the page makes, and its figures are a loop
-over the answer's plots (`of_answer`). What other scripts compute and draw is a program of their question, a real file
-(`dpcore/<question>/script.py`) with an example in place of the person's question and data. It is read as text and never
-imported: only its cells *The answer*
-and *Figures* are taken, and what these use is imported. A script holds what the person entered, never a number of
-private data: those it reads from the person's own files.
+A script makes the call that the page makes, and its figures are a loop over the answer's plots. It holds what was
+entered, never a number of private data: those it reads from the person's own files.
 """
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib import resources
 from typing import Any
 
 from dpcore.common.privacy import Disclosure, Provenance
@@ -27,9 +20,7 @@ from dpcore.report.literals import Code
 
 MOST_SIZES = 500
 """Distinct sizes of a public histogram that a script holds itself; longer ones are read from their file."""
-SCAFFOLD = "dpcore.report.scaffold"
-"""What every script begins with. Its text is carried, so that nothing imports it."""
-USES, ANSWER, DRAWING, FIGURES = "What it uses", "The answer", "Drawing", "Figures"
+USES, ANSWER, FIGURES = "What it uses", "The answer", "Figures"
 
 
 @dataclass(frozen=True)
@@ -64,38 +55,6 @@ DataCell = Callable[[Code, Source, bool], str]
 """From the script in the making, the source, and whether only what is public may be named, to Python."""
 
 
-def script(
-    title: str, parameters: Any, source: Source, program: str, made: datetime, public_only: bool
-) -> str:
-    """The script.
-
-    Args:
-        title: Of the page.
-        parameters: The page's parameters object; entered by the person.
-        source: The data.
-        program: Dotted name of the question's program, such as ``dpcore.mean.script``.
-        made: When.
-        public_only: Leave out the name of private data as well; their numbers are in no script.
-    """
-    of, scaffold = cells(program), cells(SCAFFOLD)
-    code = Code()
-    own = f"{of[ANSWER]}\n{of[FIGURES]}"
-    whole = _use(code, of[USES], own)
-    question = f"parameters = {code.of(parameters)}"
-    data = (source.cell or dataset_cell)(code, source, public_only)
-    libraries, _, helpers = scaffold[USES].partition("\n\n")
-    imports = "\n".join([*whole, libraries, "", *code.import_lines()])
-    following = {
-        USES: f"{imports}\n\n\n{helpers.strip()}",
-        "The question, as it was entered": question,
-        "The data": data,
-        ANSWER: of[ANSWER],
-        DRAWING: scaffold[DRAWING],
-        FIGURES: of[FIGURES],
-    }
-    return _joined(title, source, made, following)
-
-
 def of_answer(
     title: str,
     parameters: Any,
@@ -105,7 +64,7 @@ def of_answer(
     public_only: bool,
     call: Call | None,
 ) -> str:
-    """The script of a question whose answer is whole in the core; arguments as in `script`.
+    """The script.
 
     Args:
         title: Of the page.
@@ -169,27 +128,6 @@ for make in answer.plots.values():
 def _joined(title: str, source: Source, made: datetime, following: Mapping[str, str]) -> str:
     head = _HEAD.format(title=title, version=VERSION, made=made.strftime("%Y-%m-%d"), label=_label(source))
     return "\n\n\n".join([head, *(f"# %% {name}\n{text.strip()}" for name, text in following.items())]) + "\n"
-
-
-def cells(program: str) -> dict[str, str]:
-    """The text of a program by the headings of its cells; what stands before the first is left out."""
-    package, _, name = program.rpartition(".")
-    text = resources.files(package).joinpath(f"{name}.py").read_text(encoding="utf-8")
-    _, *parts = re.split(r"^# %% (.+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def _use(code: Code, imports: str, own: str) -> list[str]:
-    """Note what ``own`` uses of these imports; returns lines for the modules of the standard library among it."""
-    used = {node.id for node in ast.walk(ast.parse(own)) if isinstance(node, ast.Name)}
-    whole = []
-    for node in ast.parse(imports).body:
-        if isinstance(node, ast.ImportFrom) and node.module not in (None, SCAFFOLD):
-            code.imports |= {(node.module or "", one.name) for one in node.names if one.name in used}
-        elif isinstance(node, ast.Import):
-            # Those with another name here are the scaffold's own.
-            whole += [f"import {one.name}" for one in node.names if one.asname is None and one.name in used]
-    return [*whole, ""] if whole else []
 
 
 def _label(source: Source) -> str:

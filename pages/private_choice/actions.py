@@ -11,6 +11,8 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
+from dpcore.private_choice.answer import code
+from dpcore.private_choice.answer.words import NUMBER_NAMES, capital
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import (
@@ -21,10 +23,7 @@ from dpcore.private_choice.private_histogram import (
 )
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
-from pages.private_choice import code
-from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
-from pages.private_choice.report import choice_json
 from pages.shared.base import dialogs, keys
 from pages.shared.card import cards, code_panel, file_button
 from pages.shared.fields import fields
@@ -219,7 +218,7 @@ def _chosen() -> None:
                         on_click=dialogs.ask,
                         args=(show_code, drawn, wanted, at),
                     )
-                key, content = f"private_choice_file_{at}", choice_json(drawn, wanted)
+                key, content = f"private_choice_file_{at}", code.choice_json(drawn, wanted)
                 file_button.draw(
                     "Choice (JSON)", "private_choice.json", drawn.facts, content, key=key, quiet=True
                 )

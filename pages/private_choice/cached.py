@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
+from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import answer as private_view
 from pages.shared.base.cache import cached
 
 
@@ -17,10 +17,9 @@ def over_epsilon(digest: str, without_budget: PrivateParameters, _dataset: Datas
 
 
 @cached(max_entries=16)
-def private_answer(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> private_view.PrivateView:
-    """The answer of Choose privately, without simulation."""
-    curve = over_epsilon(digest, private_view.without_budget(parameters), _dataset)
-    return private_view.compute(_dataset.histogram, parameters, curve)
+def found(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> core.PrivateFound:
+    """What is found without simulation."""
+    return core.compute(_dataset, parameters, over_epsilon(digest, core.without_budget(parameters), _dataset))
 
 
 @cached(max_entries=16)
@@ -30,6 +29,6 @@ def over_users(digest: str, parameters: PrivateParameters, _dataset: Dataset) ->
 
 
 @cached(max_entries=16)
-def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> private_view.Leak:
+def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> core.Leak:
     """How one user more moves the number chosen in the clear."""
-    return private_view.leak(_dataset.histogram, without_budget)
+    return core.leak(_dataset.histogram, without_budget)

@@ -1,17 +1,18 @@
 """Choose privately: a private copy or a direct choice, and what either costs."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
+from dpcore.private_choice.answer import answered
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import actions, cached, card, inputs, tabs, work
-from pages.private_choice import figures as private_charts
+from pages.private_choice import actions, cached, inputs, tabs, work
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
-from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, layout
+from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session
 
 data = session.dataset()
@@ -38,23 +39,24 @@ def body(places: layout.Places) -> None:
 
 def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     """The figure of costs, the card, and the tabs."""
-    view = cached.private_answer(data.digest, parameters, data)
-    copies = work.over_epsilon(data, parameters)
+    exact = cached.found(data.digest, parameters, data)
+    found = replace(exact, copies=work.over_epsilon(data, parameters))
+    answer = answered(data, parameters, found)
     with places.figure:
-        figures.show_picture(private_charts.over_epsilon_picture(view, copies, data.provenance))
-        tabs.show_progress(work.CURVES.key, copies)
+        plots.draw(answer.plots["private-cost-epsilon"]())
+        tabs.show_progress(work.CURVES.key, found.copies)
     of = {
-        "Why the number leaks": lambda: tabs.leak(view, data),
-        "More or fewer users": lambda: tabs.over_users(view, data),
+        "Why the number leaks": lambda: tabs.leak(found),
+        "More or fewer users": lambda: tabs.over_users(found),
     }
     answer_tabs.show(
         places,
         QUESTION,
-        card.card(view, data, copies.at),
+        answer,
         of,
-        lambda: tabs.files(view, data, copies),
+        lambda: tabs.files(found),
         key="private_card",
-        behind=lambda answer: tabs.behind(view, answer),
+        behind=tabs.behind,
     )
 
 

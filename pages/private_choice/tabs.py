@@ -1,50 +1,62 @@
-"""The tabs below the answer of Choose privately."""
+"""The tabs of Choose privately below its answer."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.dataset import Dataset
-from pages.private_choice import actions, answer, cached, card, methods, report, work
-from pages.private_choice import figures as private_charts
-from pages.private_choice.answer import Copies, PrivateView
+from dpcore.common import wording
+from dpcore.common.ledger import Ledger
+from dpcore.private_choice import choice, comparison
+from dpcore.private_choice.answer import Copies, PrivateFound, answered, plots, words
+from dpcore.private_choice.answer import found as core
+from dpcore.private_choice.answer.methods import methods
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.report.content import Line
+from pages.private_choice import actions, cached, work
+from pages.private_choice.inputs import OF_ONE_QUESTION
+from pages.private_choice.question import QUESTION
 from pages.shared.card import cards
+from pages.shared.card.expenditure import spent_lines
 from pages.shared.fields import jobs
-from pages.shared.figures import figures
-from pages.shared.report import take_away
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import plots as screen
 from pages.shared.session import session
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
 
 
-def behind(view: PrivateView, answer_card: Answer) -> None:
+def behind(answer: Answer) -> None:
     """What the two ways are, what either costs, and what is assumed."""
     st.markdown(
-        f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {actions.choice_is(view.parameters.wanted)}"
+        f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {actions.choice_is(answer.parameters.wanted)}"
     )
-    cards.behind(answer_card)
+    cards.behind(answer)
 
 
-def leak(view: PrivateView, data: Dataset) -> None:
+def leak(found: PrivateFound) -> None:
     """Why a bound chosen in the clear leaks."""
-    released = data.release is not None
-    found = cached.leak(data.digest, answer.without_budget(view.parameters), data)
+    data = found.data
+    moved = cached.leak(data.digest, core.without_budget(found.parameters), data)
     st.markdown(
-        f"{card.leak_sentence(view, found, released)} The ε of the release does not cover that: there are two "
-        "remedies, and each costs an ε of its own."
+        f"{words.leak_sentence(found, moved, data.release is not None)} The ε of the release does not cover that: "
+        "there are two remedies, and each costs an ε of its own."
     )
-    figures.show_picture(private_charts.leak_picture(found, data.provenance, released))
+    screen.draw(plots.leak(moved, data))
     cards.label(data.provenance)
 
 
-def over_users(view: PrivateView, data: Dataset) -> None:
+def over_users(found: PrivateFound) -> None:
     """What either way would cost with fewer users or more."""
     st.markdown("Every user is taken so many times: shares stay, noise matters less.")
-    found = cached.over_users(data.digest, view.parameters, data)
-    copies = work.over_users(data, view.parameters)
-    figures.show_picture(private_charts.over_users_picture(view, found, copies, data.provenance))
+    data, parameters = found.data, found.parameters
+    copies = work.over_users(data, parameters)
+    screen.draw(plots.over_users(found, cached.over_users(data.digest, parameters, data), copies))
     show_progress(work.USERS.key, copies)
     cards.label(data.provenance)
 
@@ -57,12 +69,49 @@ def show_progress(key: str, copies: Copies) -> None:
             st.caption("The simulation of private copies was stopped early.")
 
 
-def files(view: PrivateView, data: Dataset, copies: Copies) -> None:
+def files(found: PrivateFound) -> None:
     """The whole answer, with what was drawn."""
     drawn, ledger, source = actions.choices(), session.ledger(), take_away.source()
-    take_away.draw(
-        "private",
-        data.provenance,
-        lambda: report.private_report(view, data, copies, drawn, ledger, source),
-        methods.methods(view, data, drawn, ledger),
+    parameters, copies = found.parameters, found.copies
+
+    def content() -> report_content.ReportContent:
+        # At the budget of the choice the cost of a copy is made up for; the curve of the settings before is left out.
+        at = copies.at or comparison.copy_cost(parameters, found.data.histogram)
+        curve = () if copies.earlier else copies.over_epsilon
+        answer = answered(
+            found.data, parameters, replace(found, copies=replace(copies, at=at, over_epsilon=curve))
+        )
+        of = report_content.of_answer(QUESTION, answer, source, asked=_asked(parameters))
+        return replace(of, releases=_released(drawn, ledger), methods=None)
+
+    take_away.draw("private", found.data.provenance, content, methods(found, drawn, ledger))
+
+
+def _asked(parameters: PrivateParameters) -> dict[str, str]:
+    """What was asked, in words; of the fields for one kind of number those that apply."""
+    asked = QUESTION.asked(
+        "wanted",
+        "epsilon_choice",
+        "relation",
+        "noise",
+        "delta",
+        "largest",
+        *(name for name, wanted in OF_ONE_QUESTION.items() if parameters.wanted in wanted),
+        "guess",
+        "factor",
     )
+    return asked | {"epsilon": "ε of the release that will use it"}
+
+
+def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> tuple[Line, ...]:
+    """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
+    lines = [
+        Line(
+            words.capital(words.NUMBER_NAMES[wanted]),
+            wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows",
+            one.facts,
+            number=one.value,
+        )
+        for wanted, one in drawn
+    ]
+    return (*lines, *spent_lines(ledger))

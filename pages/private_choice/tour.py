@@ -7,9 +7,9 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
+from dpcore.private_choice.answer.words import cost
 from dpcore.private_choice.comparison import DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from pages.private_choice.card import cost
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 

@@ -10,10 +10,10 @@ from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
+from dpcore.private_choice.answer import found as core
+from dpcore.private_choice.answer.found import Copies
 from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import answer
-from pages.private_choice.answer import Copies
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import jobs
 from pages.shared.fields.search import Search
@@ -30,9 +30,7 @@ def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
         asked is not None and _curve_of(*asked) == _curve_of(data.digest, parameters) and not before.cancelled
     )
     curve = before.over_epsilon if same else ()
-    _ask(
-        CURVES, data, parameters, lambda tell, stop: answer.simulate(histogram, parameters, curve, tell, stop)
-    )
+    _ask(CURVES, data, parameters, lambda tell, stop: core.simulate(histogram, parameters, curve, tell, stop))
     found = CURVES.found(lambda asked: bool(asked[0] == data.digest))
     if found.value is None:
         return Copies()
@@ -68,4 +66,4 @@ def _ask(
 
 
 def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
-    return digest, answer.without_budget(parameters)
+    return digest, core.without_budget(parameters)

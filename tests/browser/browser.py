@@ -256,7 +256,7 @@ def listen(page: Page) -> Page:
 _QUIET = """limit => new Promise(done => {
     const late = performance.now() + limit;
     const busy = "[data-test-script-state='running'], [data-testid='stSkeleton']";
-    const drawn = then => requestIdleCallback(() => requestAnimationFrame(then), {timeout: 500});
+    const drawn = then => requestIdleCallback(() => requestAnimationFrame(then), {timeout: 1500});
     let quiet = 0;
     const look = () => {
         quiet = document.querySelector(busy) ? 0 : quiet + 1;

@@ -213,7 +213,10 @@ class Question:
 
     def formula(self, room: str = "formula") -> str:
         """How the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
-        return _text(Path(__file__).parents[2] / self.name / f"{room}.md")
+        declared = find_spec(f"pages.{self.name}.question")
+        assert declared is not None
+        assert declared.origin is not None
+        return _text(Path(declared.origin).with_name(f"{room}.md"))
 
     def asked(self, *names: str) -> dict[str, str]:
         """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""

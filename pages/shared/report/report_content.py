@@ -124,19 +124,15 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The script."""
-    ((_, answer), *_) = of.cards
-    if answer.plots:
-        return script.of_answer(
-            of.question.title,
-            of.parameters,
-            of.source,
-            f"dpcore.{of.question.name}.answer",
-            made,
-            public_only,
-            questions.call_with(of.question.name, of.parameters),
-        )
-    program = f"dpcore.{of.question.name}.script"
-    return script.script(of.question.title, of.parameters, of.source, program, made, public_only)
+    return script.of_answer(
+        of.question.title,
+        of.parameters,
+        of.source,
+        f"dpcore.{of.question.name}.answer",
+        made,
+        public_only,
+        questions.call_with(of.question.name, of.parameters),
+    )
 
 
 def distribution(data: Dataset) -> Picture:

@@ -19,10 +19,12 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
+from dpcore.private_choice.answer import PrivateFound, answered, code, words
+from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
-from pages.private_choice import actions, answer, card, code, report
+from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import links, session
 from tests.pages.driving import (
@@ -71,9 +73,15 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
     return at.session_state[name].result
 
 
-def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> answer.PrivateView:
+def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateFound:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
-    return answer.compute(histogram, parameters, comparison.direct_over_epsilon(parameters, histogram))
+    data = dataclasses.replace(SAMPLE, histogram=histogram)
+    return core.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
+
+
+def said(found: PrivateFound, copy: comparison.CopyCost | None) -> Answer:
+    """The answer with this cost of a copy."""
+    return answered(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
 
 
 def words_of(found: Answer) -> str:
@@ -101,7 +109,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     parameters = PrivateParameters(1.0, epsilon_choice=0.03)
-    alike = answer.without_budget(parameters)
+    alike = core.without_budget(parameters)
     assert alike == PrivateParameters(1.0)
     one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
     assert one.median == pytest.approx(other.median, rel=1e-12)
@@ -115,22 +123,22 @@ def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
 
 def test_card_says_what_it_costs_and_in_all():
     view, copy = view_of(), comparison.copy_cost(PrivateParameters(1.0), SAMPLE.histogram)
-    found = card.card(view, SAMPLE, copy)
-    words = words_of(found)
+    found = said(view, copy)
+    text = words_of(found)
     assert found.headline == "Choose the number directly."
-    assert found.numbers[0].text == card.brief(view.direct.median)
+    assert found.numbers[0].text == words.brief(view.direct.median)
     assert float(found.numbers[0].copied) == pytest.approx(view.direct.median, rel=0.05)
-    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in words
+    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
     exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct choice, 1 in 20 {card.brief(float(exact.percentile_95[0, 0]))}" in words
-    assert f"Private copy, median cost {card.brief(copy.median)}" in words
+    assert f"Direct choice, 1 in 20 {words.brief(float(exact.percentile_95[0, 0]))}" in text
+    assert f"Private copy, median cost {words.brief(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    found = card.card(view, SAMPLE, cheap)
+    found = said(view, cheap)
     assert found.headline == "Choose on a private copy."
     assert found.numbers[0].label == "Private copy, median cost"
     # While copies are being simulated nothing is said of them.
-    early = card.card(view, SAMPLE, None)
+    early = said(view, None)
     assert [one.label for one in early.numbers] == ["Direct choice, median cost", "Direct choice, 1 in 20"]
     assert "on a copy: being simulated" in words_of(early)
 
@@ -149,7 +157,7 @@ def test_copies_are_simulated_beside_it(all_copies):
     (own,) = regret.simulate([regret.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
     assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
     assert found.at.median == pytest.approx(own.median)
-    assert f"Private copy, median cost {card.brief(found.at.median)}" in shown_texts(at)
+    assert f"Private copy, median cost {words.brief(found.at.median)}" in shown_texts(at)
 
 
 def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
@@ -163,7 +171,7 @@ def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
         figure = chart(at, "private_cost_epsilon")
         assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
         assert not [t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]
-        assert figure["layout"]["shapes"][0]["x0"] == 0.3
+        assert list(trace(figure, "ε as chosen")[0]) == [0.3, 0.3]
         finished(at, "private_choice.curves_job")
         # Another epsilon changes them: those before are pale.
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
@@ -341,7 +349,7 @@ def test_every_question_under_either_relation():
             at.session_state["private_choice.relation"] = relation
             fine(at.run())
             assert not errors(at)
-            assert card.NUMBER_NAMES[wanted] in shown_texts(at)
+            assert words.NUMBER_NAMES[wanted] in shown_texts(at)
             fine(at.button(key="private_choose").click().run())
             assert relation.neighbours.short in shown_texts(at)
             assert f"wanted={wanted.value}" in link_of(at)
@@ -429,13 +437,13 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 def test_the_file_of_a_choice_holds_nothing_private():
     parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(report.choice_json(drawn, Wanted.CAP))
+    document = json.loads(code.choice_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(report.choice_json(other, Wanted.CAP))
+    second = json.loads(code.choice_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 
@@ -510,7 +518,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = card.leak_sentence(view, answer.leak(SAMPLE.histogram, view.parameters), released=False).lower()
+    text = words.leak_sentence(view, core.leak(SAMPLE.histogram, view.parameters), released=False).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 

@@ -12,8 +12,10 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
+from dpcore.private_choice.answer import Copies
+from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.comparison import CopyCost
-from pages.private_choice import answer, work
+from pages.private_choice import work
 from pages.shared.base import cache
 from pages.shared.session import session
 from tests.pages.driving import finished, on_data
@@ -93,11 +95,11 @@ def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
 ) -> None:
     simulated: list[Any] = []
 
-    def simulate(histogram: Any, parameters: Any, *rest: Any) -> answer.Copies:
+    def simulate(histogram: Any, parameters: Any, *rest: Any) -> Copies:
         simulated.append(parameters)
-        return answer.Copies(over_epsilon=((1.0, COST),), at=COST)
+        return Copies(over_epsilon=((1.0, COST),), at=COST)
 
-    monkeypatch.setattr(answer, "simulate", simulate)
+    monkeypatch.setattr(core, "simulate", simulate)
     jobs_of = []
     for name in ("one", "other"):
         enter(name)

@@ -31,6 +31,8 @@ from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.answer import answered as groups_answered
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
+from dpcore.private_choice.answer import found as private_found
+from dpcore.private_choice.answer.methods import methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, shown
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
@@ -39,8 +41,6 @@ from dpcore.quantile.answer import methods as quantile_methods
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.private_choice import answer as private_answer
-from pages.private_choice import methods as private_methods
 from pages.shared.base import catalogue
 
 PAGES = Path(__file__).parents[3] / "pages"
@@ -117,13 +117,11 @@ def of_owners(data: Dataset) -> Methods:
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     asked = PrivateParameters(1.0)
-    view = private_answer.compute(
-        data.histogram, asked, comparison.direct_over_epsilon(asked, data.histogram)
-    )
+    found = private_found.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.after(one.facts)
-    return private_methods.methods(view, data, [(asked.wanted, one) for one in drawn], ledger)
+    return private_methods(found, [(asked.wanted, one) for one in drawn], ledger)
 
 
 def read(found: Methods) -> Iterator[str]:
@@ -225,8 +223,5 @@ def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
 
 
 def test_every_question_that_gives_a_bound_has_sentences() -> None:
-    # Those whose answer is whole in the core have no report of their own beside their page.
-    whole = {path.parents[1].name for path in (PAGES.parent / "dpcore").glob("*/answer/methods.py")}
-    there = whole | {path.parent.name for path in PAGES.glob("*/methods.py")}
+    there = {path.parents[1].name for path in (PAGES.parent / "dpcore").glob("*/answer/methods.py")}
     assert there == set(catalogue.ORDER) - set(WITHOUT)
-    assert there == whole | {path.parent.name for path in PAGES.glob("*/report.py")}

@@ -178,7 +178,7 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     ((label, number),) = numbers_shown(at, "toy_card")
     content = taken["toy"]()
     document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
-    assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share"}
+    assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
     page = take_away.html(content, MADE, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page

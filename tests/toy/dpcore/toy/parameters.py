@@ -17,18 +17,7 @@ class Shown(enum.Enum):
 
 @dataclass(frozen=True)
 class ToyParameters:
-    """The question.
-
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        shown: Users, or their share.
-        rows: Users with more rows than this are counted; whole, at least 1.
-        usual_value: What a row's value usually is, in the values' unit; it may have been read off the values.
-        own_rows: A number of rows to compare with; None for none.
-
-    Raises:
-        InvalidInput: All problems at once.
-    """
+    """The question: users with more than ``rows`` rows are counted, or their share. Raises InvalidInput."""
 
     epsilon: float
     shown: Shown = Shown.USERS
@@ -37,10 +26,9 @@ class ToyParameters:
     own_rows: int | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.whole(1, 10**6, rows=self.rows)
-        problems.finite(usual_value=self.usual_value)
-        if self.own_rows is not None:
-            problems.whole(1, 10**6, own_rows=self.own_rows)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            problems.whole(1, 10**6, rows=self.rows)
+            problems.finite(usual_value=self.usual_value)
+            if self.own_rows is not None:
+                problems.whole(1, 10**6, own_rows=self.own_rows)

@@ -2,22 +2,16 @@
 
 import streamlit as st
 
+from dpcore.answer import Answer
+from dpcore.toy.answer import answered
 from dpcore.toy.heavy import noisy_counts
 from dpcore.toy.parameters import ToyParameters
 from pages.shared.base import keys
-from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures
-from pages.shared.report import take_away
-from pages.shared.screen import layout, lazy_tabs
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session
-from pages.toy import cached
-from pages.toy.answer import ToyAnswer
-from pages.toy.card import card
-from pages.toy.figures import pictures
-from pages.toy.methods import methods
 from pages.toy.question import QUESTION
-from pages.toy.report import report
 
 data = session.dataset()
 
@@ -26,52 +20,35 @@ def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     fields.start(QUESTION)
     with places.line:
-        fields.draw(QUESTION, "shown")
-        fields.draw(QUESTION, "rows")
+        fields.draw_all(QUESTION, "shown", "rows")
     with places.more("toy_more"):
-        fields.draw(QUESTION, "usual_value")
-        fields.draw(QUESTION, "own_rows")
+        fields.draw_all(QUESTION, "usual_value", "own_rows")
     with places.notes:
         parameters: ToyParameters | None = fields.build(QUESTION)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    view = cached.toy_answer(data.digest, parameters, data)
-    answer = card(view, data, parameters)
-    main, other = pictures(view, data.provenance)
-    with places.answer:
-        cards.answer(answer, key="toy_card")
+    answer = answered(data, parameters)
     with places.figure:
-        figures.show_picture(main)
+        plots.draw(answer.plots["toy-users"]())
     tabs = {
-        layout.BEHIND: lambda: cards.behind(answer),
-        "Their share": lambda: figures.show_picture(other),
-        "Simulation": lambda: simulate(view, parameters),
-        layout.DOWNLOADS: lambda: files(view, parameters),
+        "Their share": lambda: plots.draw(answer.plots["toy-share"]()),
+        "Simulation": lambda: simulate(answer),
     }
-    with places.below:
-        lazy_tabs.draw(tabs, QUESTION.key("tabs"))
+    source = take_away.source()
+    report = lambda: report_content.of_answer(QUESTION, answer, source)  # noqa: E731
+    files = lambda: take_away.draw("toy", data.provenance, report, answer.methods)  # noqa: E731
+    answer_tabs.show(places, QUESTION, answer, tabs, files)
 
 
-def simulate(view: ToyAnswer, parameters: ToyParameters) -> None:
+def simulate(answer: Answer) -> None:
     """Work beside the page."""
-    key, asked, heavy = QUESTION.key("job"), (data.digest, parameters), view.heavy
+    key, heavy, epsilon = QUESTION.key("job"), answer.found, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
-        epsilon = parameters.epsilon
+        asked = (data.digest, answer.parameters)
         jobs.start(key, asked, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
     if not jobs.watch(key, "Simulating") and (done := jobs.result_of(key)) is not None:
         st.markdown(f"{len(done[1])} runs.")
-
-
-def files(view: ToyAnswer, parameters: ToyParameters) -> None:
-    """The whole answer."""
-    source = take_away.source()
-    take_away.draw(
-        "toy",
-        data.provenance,
-        lambda: report(view, data, parameters, source),
-        methods(view, data, parameters),
-    )
 
 
 layout.show(QUESTION, body)

@@ -1,4 +1,4 @@
-"""What the page Choose privately has to say in a methods section."""
+"""What a number that was chosen privately has to say in a methods section."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from dpcore.answer.methods import NEIGHBOURS, Chosen, Methods
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import rounded_up
-from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
+from dpcore.private_choice.answer.found import PrivateFound
+from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
-from pages.private_choice.answer import PrivateView
-from pages.private_choice.card import NUMBER_NAMES
 
 
 def methods(
-    view: PrivateView, data: Dataset, drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger
+    found: PrivateFound, drawn: Sequence[tuple[Wanted, PrivateChoice]] = (), ledger: Ledger | None = None
 ) -> Methods | None:
     """The latest number that was drawn for this question, which may be printed, or the best one on a release in use.
 
     None where neither is there: the best number on private data is no choice of this page.
+
+    Args:
+        found: What was found.
+        drawn: Numbers drawn so far from the data behind it, oldest first.
+        ledger: What all draws on these cost.
     """
-    wanted = view.parameters.wanted
+    wanted = found.parameters.wanted
     latest = next((one for of, one in reversed(drawn) if of is wanted), None)
     if latest is not None:
-        return _drawn(NUMBER_NAMES[wanted], latest, RULES[wanted], ledger)
-    if data.release is None:
+        return _drawn(NUMBER_NAMES[wanted], latest, RULES[wanted], ledger or Ledger())
+    if found.data.release is None:
         return None
     number = NUMBER_NAMES[wanted]
     return Methods(
         guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
-        f"rows. It is meant for a release at ε = {wording.entered(view.parameters.epsilon)}.",
-        found=f"The {number} is {wording.number(view.best, 6)}.",
+        f"rows. It is meant for a release at ε = {wording.entered(found.parameters.epsilon)}.",
+        found=f"The {number} is {wording.number(found.best, 6)}.",
         withheld="",
-        disclosure=data.provenance,
+        disclosure=found.data.provenance,
         rule=f"It {RULES[wanted]}",
         what="The number",
     )

@@ -1,14 +1,13 @@
-"""The answer of Choose privately in words."""
+"""What is said of choosing a number privately: headline, numbers, facts."""
 
 from __future__ import annotations
 
-from dpcore.answer import Answer, Number
+from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
-from dpcore.dataset import Dataset
+from dpcore.private_choice.answer.found import Leak, PrivateFound
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.parameters import Relation, Wanted
-from pages.private_choice.answer import Leak, PrivateView
 
 NUMBER_NAMES = {
     Wanted.SMOOTH: "threshold of the smooth weights",
@@ -59,46 +58,59 @@ def brief(share: float) -> str:
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
-def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> Answer:
-    """What it costs, either way; on a release, the number itself.
+def is_direct(found: PrivateFound) -> bool:
+    """Whether the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
+    copy = found.copies.at
+    return copy is None or found.direct.percentile_95 <= copy.percentile_95
 
-    Args:
-        view: What is known at once.
-        data: In use.
-        copy: Simulated cost of choosing on a private copy; None while it is being simulated.
-    """
-    direct = copy is None or view.direct.percentile_95 <= copy.percentile_95
+
+def headline(found: PrivateFound) -> str:
+    """Which way to take; on a release, the number itself."""
+    if found.data.release is not None:
+        name = NUMBER_NAMES[found.parameters.wanted]
+        return f"Take {wording.number(found.best)} as the {name}; it may be published."
+    return "Choose the number directly." if is_direct(found) else "Choose on a private copy."
+
+
+def detail(found: PrivateFound) -> str:
+    """What its cost is counted in."""
+    if found.data.release is not None:
+        return (
+            "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
+            "safe to show, of what a draw costs."
+        )
+    if found.ranks:
+        return "The cost is the share of users by which the number misses the quantile."
+    return f"The cost is extra {ERROR_NAMES[found.parameters.wanted]} against choosing in the clear."
+
+
+def numbers(found: PrivateFound) -> tuple[Number, ...]:
+    """What either way costs, the cheaper one first; on a release, the number itself before them."""
     costs = [
         Number(
             f"{way}, {what}", brief(share), note, ONE_IN_20 if note == OR_MORE else "", copied=f"{share:.2g}"
         )
-        for way, of in (("Direct choice", view.direct), ("Private copy", copy))
+        for way, of in (("Direct choice", found.direct), ("Private copy", found.copies.at))
         if of is not None
         for what, share, note in (("median cost", of.median, ""), ("1 in 20", of.percentile_95, OR_MORE))
     ]
-    if not direct:
+    if not is_direct(found):
         costs = [*costs[2:], *costs[:2]]
-    if data.release is not None:
-        number = wording.number(view.best)
-        rows = wording.agreeing(view.best, "row per user", "rows per user")
-        costs.insert(0, Number("Best number on these data", number, rows, copied=wording.digits(view.best)))
-    headline, detail = _headline(view, direct) if data.release is None else _on_release(view)
-    return Answer(
-        headline=headline,
-        detail=detail,
-        numbers=tuple(costs),
-        facts=_facts(view, data, copy),
-        assumptions=assumptions(data.disclosure),
-        disclosure=data.provenance,
-    )
+    if found.data.release is not None:
+        rows = wording.agreeing(found.best, "row per user", "rows per user")
+        costs.insert(
+            0, Number("Best number on these data", wording.number(found.best), rows, value=found.best)
+        )
+    return tuple(costs)
 
 
 OR_MORE = "or more"
 ONE_IN_20 = "In 1 draw of 20 it is this or more."
 
 
-def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> dict[str, str]:
-    p = view.parameters
+def facts(found: PrivateFound) -> dict[str, str]:
+    """What stands behind the answer."""
+    p, data, copy = found.parameters, found.data, found.copies.at
     budget = rounded_up(p.epsilon_choice)
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
@@ -111,17 +123,17 @@ def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> dict[str,
     clear = data.release is None
     return {
         "In the clear" if clear else "On the release": (
-            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(view.best)}."
+            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(found.best)}."
             f"{OTHER_T if p.wanted is Wanted.SUM else ''}"
         ),
-        **_above(view),
-        "Nine draws in ten": _ranges(view, copy),
+        **_above(found),
+        "Nine draws in ten": _ranges(found, copy),
         "In all": (
             f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
             f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
             f"that {p.relation.neighbours.short}.{twice}"
         ),
-        **_what_helps(view),
+        **_what_helps(found),
     }
 
 
@@ -131,41 +143,25 @@ OTHER_T = (
 )
 
 
-def _above(view: PrivateView) -> dict[str, str]:
+def _above(found: PrivateFound) -> dict[str, str]:
     """That the public maximum lies below what users have."""
-    if not view.num_above:
+    if not found.num_above:
         return {}
-    users = wording.counted(view.num_above, "user")
+    users = wording.counted(found.num_above, "user")
     return {
         "Over the maximum": (
-            f"{users} {wording.agreeing(view.num_above, 'has', 'have')} more than the "
-            f"{wording.counted(view.parameters.largest, 'row')} of the public maximum; no number above it is chosen, "
+            f"{users} {wording.agreeing(found.num_above, 'has', 'have')} more than the "
+            f"{wording.counted(found.parameters.largest, 'row')} of the public maximum; no number above it is chosen, "
             "and a copy cuts them there. Raise it only for reasons outside these data."
         )
     }
 
 
-def _headline(view: PrivateView, direct: bool) -> tuple[str, str]:
-    """The way whose 95th percentile costs less, and what its cost is counted in."""
-    do = "Choose the number directly." if direct else "Choose on a private copy."
-    if view.ranks:
-        return do, "The cost is the share of users by which the number misses the quantile."
-    return do, f"The cost is extra {ERROR_NAMES[view.parameters.wanted]} against choosing in the clear."
-
-
-def _on_release(view: PrivateView) -> tuple[str, str]:
-    return (
-        f"Take {wording.number(view.best)} as the {NUMBER_NAMES[view.parameters.wanted]}; it may be published.",
-        "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, safe to "
-        "show, of what a draw costs.",
-    )
-
-
-def _ranges(view: PrivateView, copy: CopyCost | None) -> str:
+def _ranges(found: PrivateFound, copy: CopyCost | None) -> str:
     def between(low: float, high: float) -> str:
         return f"{wording.number(low)} to {wording.number(high)}"
 
-    said = f"directly {between(view.direct.low, view.direct.high)}"
+    said = f"directly {between(found.direct.low, found.direct.high)}"
     if copy is None:
         return f"{said}; on a copy: being simulated."
     # Not a number where every simulated copy was empty.
@@ -174,13 +170,13 @@ def _ranges(view: PrivateView, copy: CopyCost | None) -> str:
     return f"{said}; on a copy {copied}.{empty}"
 
 
-def _what_helps(view: PrivateView) -> dict[str, str]:
-    if view.direct.median <= 0.05 or view.ranks:
+def _what_helps(found: PrivateFound) -> dict[str, str]:
+    if found.direct.median <= 0.05 or found.ranks:
         return {}
     words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if view.parameters.wanted is not Wanted.SUM:
+    if found.parameters.wanted is not Wanted.SUM:
         return {"What helps": f"{words}; more users."}
-    users = wording.counted(1.0 / view.parameters.epsilon, "user")
+    users = wording.counted(1.0 / found.parameters.epsilon, "user")
     return {
         "Why so much": (
             f"the best bound has only 1/ε = {users} above it, and the noise hides so few users. "
@@ -194,7 +190,7 @@ def capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def leak_sentence(view: PrivateView, leak: Leak, released: bool) -> str:
+def leak_sentence(found: PrivateFound, leak: Leak, released: bool) -> str:
     """What the picture of one added user shows; ``released``: the data in use are a DP release."""
     number = NUMBER_NAMES[leak.shown]
     far = max((float(m) for m in leak.moved), key=lambda m: abs(m - leak.without))
@@ -202,12 +198,12 @@ def leak_sentence(view: PrivateView, leak: Leak, released: bool) -> str:
     moved = f"one more user can move the {number} from {before} to {after}"
     if far == leak.without:
         moved = (
-            f"one more user with at most {wording.counted(view.parameters.largest, 'row')}, the public maximum, does "
+            f"one more user with at most {wording.counted(found.parameters.largest, 'row')}, the public maximum, does "
             f"not move the {number} of these data, but to know that one must look at them"
         )
-    elif leak.shown is not view.parameters.wanted:
+    elif leak.shown is not found.parameters.wanted:
         moved = (
-            f"one more user does not move the {NUMBER_NAMES[view.parameters.wanted]} of these data, but to know that "
+            f"one more user does not move the {NUMBER_NAMES[found.parameters.wanted]} of these data, but to know that "
             f"one must look at them. For a sum: {moved}"
         )
     return f"Were the release the data themselves: {moved}." if released else f"{capital(moved)}."

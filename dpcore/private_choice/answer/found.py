@@ -1,4 +1,4 @@
-"""The answer of Choose privately, computed once for a question and a data set."""
+"""What the mathematics finds on choosing a number privately: put together once for a question and a data set."""
 
 from __future__ import annotations
 
@@ -13,36 +13,11 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice_regret, comparison, scores
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import CopyCost, DirectCost
+from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 
 Copied = tuple[tuple[float, CopyCost], ...]
 """Simulated costs of a copy, each with where on the axis it stands."""
-
-
-@dataclass(frozen=True, eq=False)
-class PrivateView:
-    """What the page shows at once: exact, and without simulation.
-
-    Attributes:
-        parameters: The question.
-        best: The number chosen in the clear, in rows per user.
-        direct: Exact cost of the direct choice.
-        over_epsilon: The same over budgets of the choice.
-        num_users: Users in the data.
-        num_above: Users with more rows than the public maximum.
-    """
-
-    parameters: PrivateParameters
-    best: float
-    direct: DirectCost
-    over_epsilon: ChoiceRegret
-    num_users: int
-    num_above: int
-
-    @property
-    def ranks(self) -> bool:
-        """Whether costs are rank errors, not relative errors."""
-        return self.parameters.wanted is Wanted.QUANTILE
 
 
 @dataclass(frozen=True)
@@ -62,6 +37,36 @@ class Copies:
     over_users: Copied = ()
     cancelled: bool = False
     earlier: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateFound:
+    """Everything that words and plots are made of.
+
+    Attributes:
+        parameters: The question.
+        best: The number chosen in the clear, in rows per user.
+        direct: Exact cost of the direct choice.
+        over_epsilon: The same over budgets of the choice.
+        num_users: Users in the data.
+        num_above: Users with more rows than the public maximum.
+        data: What it is computed from.
+        copies: What private copies cost; the others are exact, and without simulation.
+    """
+
+    parameters: PrivateParameters
+    best: float
+    direct: DirectCost
+    over_epsilon: ChoiceRegret
+    num_users: int
+    num_above: int
+    data: Dataset
+    copies: Copies = Copies()
+
+    @property
+    def ranks(self) -> bool:
+        """Whether costs are rank errors, not relative errors."""
+        return self.parameters.wanted is Wanted.QUANTILE
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,18 +91,29 @@ def without_budget(parameters: PrivateParameters) -> PrivateParameters:
     return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
 
 
-def compute(
-    histogram: ContributionHistogram, parameters: PrivateParameters, over_epsilon: ChoiceRegret
-) -> PrivateView:
+def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateFound:
     """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `comparison.direct_over_epsilon`."""
-    return PrivateView(
+    histogram = data.histogram
+    return PrivateFound(
         parameters=parameters,
         best=parameters.condition.best_bound(histogram),
         direct=comparison.direct_cost(parameters.choice, histogram),
         over_epsilon=over_epsilon,
         num_users=histogram.num_users,
         num_above=histogram.users_above(parameters.largest),
+        data=data,
     )
+
+
+def find(data: Dataset, parameters: PrivateParameters) -> PrivateFound:
+    """What either way costs, copies simulated.
+
+    Raises:
+        InvalidInput: The data have more users than the mechanisms can hold.
+    """
+    checked_users(data.histogram)
+    over = comparison.direct_over_epsilon(without_budget(parameters), data.histogram)
+    return replace(compute(data, parameters, over), copies=simulate(data.histogram, parameters))
 
 
 NOT_COMPARED = ("noise", "delta")

@@ -1,10 +1,13 @@
-"""The chosen bound with the names that the data have, for *Code for your library*."""
+"""A number that was drawn as a program, with the names that the data have, and as a file."""
 
 from __future__ import annotations
 
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
+from dpcore.common.documents import CHOICE_SCHEMA, document
+from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
+from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
 
@@ -42,4 +45,28 @@ def of_private(
         forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
         if wanted is Wanted.SUM
         else None
+    )
+
+
+def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
+    """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
+    problem = choice.problem
+    return document(
+        CHOICE_SCHEMA,
+        question={
+            "label": "public input",
+            "number": NUMBER_NAMES[wanted],
+            "condition": to_values(problem.condition),
+            "largest": problem.largest,
+            "prior": to_values(problem.prior) if problem.prior is not None else None,
+        },
+        answer={
+            "label": choice.facts.label,
+            "value": choice.value,
+            "unit": "rows per user",
+            "epsilon": choice.facts.epsilon,
+            "delta": choice.facts.delta,
+            "neighbours": choice.facts.neighbours.value,
+            "mechanism": choice.facts.mechanism,
+        },
     )

@@ -1,0 +1,159 @@
+"""The figures on choosing privately as data. Pure: what was found in, plots out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Scale
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.private_choice import comparison
+from dpcore.private_choice.answer.found import Copied, Copies, Leak, PrivateFound
+from dpcore.private_choice.answer.words import ERROR_NAMES, NUMBER_NAMES
+from dpcore.private_choice.choice_regret import ChoiceRegret
+from dpcore.private_choice.comparison import EPSILONS, SCALES
+from dpcore.private_choice.parameters import Wanted
+
+SHORT_NAMES = {
+    Wanted.SMOOTH: "threshold",
+    Wanted.CAP: "cap",
+    Wanted.SUM: "bound T",
+    Wanted.QUANTILE: "quantile",
+}
+"""For the axis of the number chosen."""
+FLOOR, CEILING = 1e-5, 100.0
+"""Costs below and above are shown at the edge of the axis; both axes stay put."""
+EARLIER = 0.4
+"""Opacity of simulated curves of the settings before."""
+DIRECT, COPY = "direct choice, exact", "private copy, simulated"
+
+
+def over_epsilon(found: PrivateFound) -> Plot:
+    """What either way costs over the budget of the choice."""
+    curve, copies = found.over_epsilon, found.copies
+    return _costs(
+        found,
+        "private-cost-epsilon",
+        "Cost over ε of the choice",
+        "the larger the budget of the choice",
+        ("epsilon_choice", Axis("ε of the choice", "", (EPSILONS[0], EPSILONS[-1]))),
+        (curve.epsilons, curve.median[0], curve.percentile_95[0]),
+        copies.over_epsilon,
+        (found.parameters.epsilon_choice, "ε as chosen"),
+        copies.earlier,
+    )
+
+
+def over_users(found: PrivateFound, curve: ChoiceRegret, copies: Copies) -> Plot:
+    """What either way costs over the number of users, each of them taken so many times."""
+    users = float(found.num_users)
+    return _costs(
+        found,
+        "private-cost-users",
+        "Cost over the number of users, each taken so many times",
+        "the more users there are",
+        ("users", Axis("users", "", (SCALES[0] * users, SCALES[-1] * users), number=",.3~r")),
+        (curve.scales * users, curve.median[:, 0], curve.percentile_95[:, 0]),
+        tuple((times * users, cost) for times, cost in copies.over_users),
+        (users, "These data"),
+    )
+
+
+def _costs(
+    found: PrivateFound,
+    key: str,
+    title: str,
+    varied: str,
+    across: tuple[str, Axis],
+    direct: tuple[FloatArray, FloatArray, FloatArray],
+    copied: Copied,
+    now: tuple[float, str],
+    earlier: bool = False,
+) -> Plot:
+    """Costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
+    x, median, high = direct
+    (name, axis), ends = across, (FLOOR, 1.0 if found.ranks else CEILING)
+    columns: dict[str, npt.ArrayLike] = {
+        "way": [DIRECT] * len(x) + [COPY] * len(copied),
+        name: [*x, *(at for at, _ in copied)],
+        "median": [*median, *(cost.median for _, cost in copied)],
+        "percentile_95": [*high, *(cost.percentile_95 for _, cost in copied)],
+    }
+    items: list[Item] = []
+    for way, said, look in ((DIRECT, "Direct choice", Look.CAP), (COPY, "Private copy", Look.SMOOTH)):
+        if way == COPY and not copied:
+            continue
+        of: dict[str, Any] = {"look": look, "where": ("way", way)}
+        if way == COPY:
+            of |= {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
+        items.append(Curve(f"{said}, median", name, "median_drawn", **of))
+        dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
+        items.append(Curve(f"{said}, 95th percentile", name, "percentile_95_drawn", **dotted, **of))
+    if axis.shows(now[0]):
+        items.append(Level(now[1], now[0], upright=True, dash="longdash"))
+    what = "rank error, share of users" if found.ranks else f"extra {ERROR_NAMES[found.parameters.wanted]}"
+    decades = range(round(math.log10(ends[0])), round(math.log10(ends[1])) + 1)
+    return Plot(
+        key,
+        title,
+        f"Choosing privately costs less {varied}: median and 95th percentile of the cost, exact for the direct choice "
+        f"and simulated for a private copy, {comparison.RUNS} copies at each point.",
+        axis,
+        Axis(what, "", ends, number=".2%", marked=tuple((10.0**k, _percent(k)) for k in decades)),
+        columns,
+        tuple(items),
+        found.data.provenance,
+        guides={f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")},
+        main=True,
+    )
+
+
+def _percent(decade: int) -> str:
+    """A power of ten in per cent: ``0.1%``."""
+    return f"{10.0 ** (decade + 2):,.{max(-decade - 2, 0)}f}%"
+
+
+def _shown(costs: npt.ArrayLike) -> FloatArray:
+    """Costs that the axis can show; what is infinite is left out."""
+    found = np.asarray(costs, dtype=np.float64)
+    return np.where(np.isfinite(found), np.clip(found, FLOOR, None), np.nan)
+
+
+def leak(found: Leak, data: Dataset) -> Plot:
+    """The number chosen in the clear, with one more user."""
+    low, high = (float(f(np.append(found.moved, found.without))) for f in (np.min, np.max))
+    margin = 0.15 * (high - low) or 0.5
+    number = NUMBER_NAMES[found.shown]
+    alt = (
+        f"The {number} chosen in the clear moves when one user is added, and by how much depends on how many rows that "
+        "user has: whoever sees the number learns of them."
+    )
+    if data.release is not None:
+        alt = (
+            f"Were the release the data themselves, one user more would move the {number}, and by how much depends on "
+            "how many rows that user has."
+        )
+    return Plot(
+        "private-leak",
+        "The number with one more user",
+        alt,
+        Axis("rows of the user who is added", "", (1.0, max(float(found.added[-1]), 2.0)), number=","),
+        Axis(
+            SHORT_NAMES[found.shown],
+            "rows per user",
+            (low - margin, high + margin),
+            Scale.LINEAR,
+            number=",.4g",
+        ),
+        {"rows_of_added_user": found.added, "chosen_with": found.moved},
+        (
+            Curve("Without that user", "rows_of_added_user", "without", Look.OWN),
+            Curve("With that user", "rows_of_added_user", "chosen_with", Look.CAP),
+        ),
+        data.provenance,
+        guides={"without": np.full(found.added.size, found.without)},
+    )

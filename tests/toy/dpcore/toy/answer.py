@@ -1,0 +1,54 @@
+"""The answer of the tests' question: what page, report, files, script and notebook read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.answer import Answer, Axis, Curve, Look, Number, Plot, Scale
+from dpcore.answer.methods import Methods, guarantee, noise
+from dpcore.code import Released
+from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from dpcore.toy.heavy import heavy_users
+from dpcore.toy.parameters import ToyParameters
+
+
+def answered(data: Dataset, parameters: ToyParameters) -> Answer:
+    """How many users have more rows than so many."""
+    rows, heavy = parameters.rows, heavy_users(data.histogram, parameters.rows)
+    how, protects = "A count of users was released", Neighbours.ADD_OR_REMOVE_USER
+    added = f"{noise('Laplace')} was added to the number of users with more than {rows} rows."
+    return Answer(
+        headline=f"{wording.counted(heavy, 'user')} have more than {rows} rows.",
+        detail="",
+        numbers=(Number("Heavy users", wording.number(heavy), value=heavy),),
+        assumptions=("one user more or less is protected",),
+        disclosure=data.provenance,
+        code=forms(parameters.epsilon, of_data(data), [(cap_form(rows), Released.COUNT, {"max_rows": rows})]),
+        parameters=parameters,
+        found=heavy,
+        plots={"toy-users": lambda: plot(data, "Users", 1.0), "toy-share": lambda: plot(data, "Share", 0.0)},
+        methods=Methods(
+            guarantee=guarantee(how, parameters.epsilon, protects),
+            found=f"{added} It is {heavy}.",
+            withheld=added,
+            disclosure=data.provenance,
+            rule="The number of rows was entered.",
+            what="The count",
+        ),
+    )
+
+
+def plot(data: Dataset, name: str, users: float) -> Plot:
+    """Users with more rows, or their share."""
+    histogram, key = data.histogram, name.lower()
+    most = histogram.num_users**users
+    found = np.array([heavy_users(histogram, int(size)) for size in histogram.sizes])
+    across = Axis("rows", "", (0.0, float(histogram.sizes[-1])), Scale.LINEAR)
+    upwards = Axis(key, "", (0.0, float(most)), Scale.LINEAR)
+    columns = {"rows": histogram.sizes, "found": found * most / histogram.num_users}
+    said = (f"toy-{key}", f"Heavy users: {name}", "Fewer have more rows.")
+    curves = (Curve(name, "rows", "found", Look.TOTAL),)
+    return Plot(*said, across, upwards, columns, curves, data.provenance)
