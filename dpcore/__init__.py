@@ -15,19 +15,19 @@ from dpcore.common import version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpcore.answer import Answer
+    from dpcore.reply import Reply
 
 __version__ = version.VERSION
 
 
-def __getattr__(name: str) -> Callable[..., Answer]:
+def __getattr__(name: str) -> Callable[..., Reply]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
         if name in questions.ASKED:
             globals()[name] = questions.call_of(name)
-            found: Callable[..., Answer] = globals()[name]
+            found: Callable[..., Reply] = globals()[name]
             return found
     raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
 

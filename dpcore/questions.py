@@ -30,7 +30,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import field_types
 
 if TYPE_CHECKING:
-    from dpcore.answer import Answer
+    from dpcore.reply import Reply
 
 COLUMNS = ("user", "value", "group", "disclosure")
 """What says how the data are read; everything else is the question's."""
@@ -93,7 +93,7 @@ ASKED = {
 """By the name of the call."""
 
 
-def call_of(name: str) -> Callable[..., Answer]:
+def call_of(name: str) -> Callable[..., Reply]:
     """The function that asks a question.
 
     Args:
@@ -105,8 +105,8 @@ def call_of(name: str) -> Callable[..., Answer]:
     asked = ASKED[name]
     answered, kind, _ = _parts(asked)
 
-    def call(data: Any = None, /, **settings: Any) -> Answer:
-        return asked_of(name, data, settings)[1]
+    def call(data: Any = None, /, **settings: Any) -> Reply:
+        return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
@@ -114,8 +114,8 @@ def call_of(name: str) -> Callable[..., Answer]:
     return call
 
 
-def asked_of(name: str, data: Any, settings: Mapping[str, Any]) -> tuple[Any, Answer]:
-    """What a question is asked about, as it was read, and the answer.
+def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
+    """The answer to a question, as a person reads it.
 
     Args:
         name: One of `ASKED`.
@@ -127,6 +127,7 @@ def asked_of(name: str, data: Any, settings: Mapping[str, Any]) -> tuple[Any, An
     """
     from dpcore.counting.frames import to_dataset
     from dpcore.dataset import Dataset
+    from dpcore.reply import Reply
 
     asked = ASKED[name]
     answered, kind, own = _parts(asked)
@@ -156,7 +157,11 @@ def asked_of(name: str, data: Any, settings: Mapping[str, Any]) -> tuple[Any, An
         problems += refused.problems
     if problems:
         raise InvalidInput(problems)
-    return brought, answered(brought, parameters)
+    answer = answered(brought, parameters)
+    said, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
+    assert said is not None
+    asks = (inspect.getdoc(answered) or "").partition("\n")[0]
+    return Reply(answer, (name, said[1]), f"dpcore.{asked.of}.answer", asks, data_set)
 
 
 def types_of(name: str) -> dict[str, Any]:
@@ -280,7 +285,7 @@ def _listed(options: type[enum.Enum]) -> str:
 
 
 def _signature(asked: Question, kind: Any) -> inspect.Signature:
-    from dpcore.answer import Answer
+    from dpcore.reply import Reply
 
     def named(name: str, default: Any) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_written(default))
@@ -296,7 +301,7 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
     data = inspect.Parameter(
         "data", inspect.Parameter.POSITIONAL_ONLY, default=None if asked.alone else empty
     )
-    return inspect.Signature([data, *columns, *said, *rest], return_annotation=Answer)
+    return inspect.Signature([data, *columns, *said, *rest], return_annotation=Reply)
 
 
 _OF_COLUMNS = {
@@ -327,7 +332,8 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
     lines += [
         "",
         "Returns:",
-        "    The `Answer`: `print` it, or read its `headline`, `numbers` and `plots`.",
+        '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
+        '    `report("file.html")`, `script()`, `to_json()`.',
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",

@@ -14,7 +14,6 @@ import pytest
 
 import dpcore as ss
 from dpcore import questions
-from dpcore.code import Library, write
 from dpcore.common.errors import InvalidInput
 from dpcore.counting.__main__ import main as count
 from dpcore.data import samples
@@ -52,7 +51,7 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
     told = json.loads(out)
     assert code == 0
     assert told["choice"] == json.loads(answer.choice())
-    digits = [number.value for number in answer.numbers if number.value is not None]
+    digits = [number.value for number in answer.answer.numbers if number.value is not None]
     assert [number["number"] for number in told["answers"][0]["numbers"] if "number" in number] == digits
     # Nobody said of what was entered beside private data that it was not read off them.
     assert set(told["question"]["entered_beside_private_data"]) == {"epsilon", "upper"}
@@ -60,7 +59,7 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
     below = ss.mean_bound(EVENTS, **{**MEAN, "lower": -1e3})
     assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{below}\n"
     code, out, err = run("mean", EVENTS, *OPTIONS, "--code", "opendp")
-    assert (code, out) == (0, write(answer.code.forms[0][1], Library.OPENDP).text)
+    assert (code, out) == (0, answer.code("opendp"))
     assert "The program is for: Cap" in err
     report = tmp_path / "report.html"
     code, out, err = run("mean", EVENTS, *OPTIONS, "--report", report)
@@ -105,11 +104,17 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     def fails(*arguments):
         raise KeyError("s3cr3t")
 
-    monkeypatch.setattr(ask.questions, "asked_of", fails)
+    monkeypatch.setattr(ask.questions, "reply_of", fails)
     code, out, err = run("mean", EVENTS, *OPTIONS)
     assert (code, out) == (1, "")
     assert "nobody foresaw" in err
     assert "s3cr3t" not in err
+
+
+class Said(str):
+    """An answer of which nothing but its text is read."""
+
+    data = None
 
 
 @pytest.mark.parametrize(("called", "name"), command.COMMANDS.items())
@@ -124,9 +129,7 @@ def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(ru
         assert len(re.findall(rf"^  --{key.replace('_', '-')}[ ,]", out, re.MULTILINE)) == 1, key
     # Each option takes the text of its default to the very parameters that it has by default.
     asked = []
-    monkeypatch.setattr(
-        ask.questions, "asked_of", lambda *given: (asked.append(given), (None, "an answer"))[1]
-    )
+    monkeypatch.setattr(ask.questions, "reply_of", lambda *given: (asked.append(given), Said("an answer"))[1])
     words = []
     for key, default in settings.items():
         flag = f"--{key.replace('_', '-')}"
@@ -179,7 +182,7 @@ def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
         asked.append((name, paths, settings))
         raise InvalidInput(())
 
-    monkeypatch.setattr(ask.questions, "asked_of", refuses)
+    monkeypatch.setattr(ask.questions, "reply_of", refuses)
     found = [
         line.split()[1:]
         for path in (ROOT / "docs").glob("*.md")

@@ -8,25 +8,19 @@ import re
 import sys
 import textwrap
 import typing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import dpcore
 from dpcore import questions
-from dpcore.answer import Answer
-from dpcore.code import Code, Library, write
-from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
-from dpcore.dataset import Dataset
-from dpcore.report import content, document
+from dpcore.reply import LIBRARIES
 from sweet_spot.command import WIDTH
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
-LIBRARIES = {library.name.lower(): library for library in Library}
 
 
 class NotWrittenError(Exception):
@@ -57,53 +51,25 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
     }
     refuse_to_overwrite(paths, "--report", report)
-    data, answer = questions.asked_of(name, paths or None, settings)
-    dataset = data if isinstance(data, Dataset) else None
-    for note in () if dataset is None else dataset.notes:
+    reply = questions.reply_of(name, paths or None, settings)
+    for note in () if reply.data is None else reply.data.notes:
         print(note, file=sys.stderr)
     if library is not None:
-        sys.stdout.write(_program(answer, LIBRARIES[library]))
+        sys.stdout.write(reply.code(library))
+        form, *others = reply.forms
+        if others:
+            print(f"The program is for: {form}. The app also writes: {', '.join(others)}.", file=sys.stderr)
     elif as_json:
-        sys.stdout.write(document.report_json(_report(command, name, answer, dataset)))
+        sys.stdout.write(reply.to_json())
     else:
-        print(answer)
+        print(reply)
         if report is not None:
-            html = _html(_report(command, name, answer, dataset), answer)
             try:
-                report.write_text(html, encoding="utf-8")
+                reply.report(report)
             except OSError as error:
                 raise NotWrittenError(f"{report} cannot be written: {error.strerror}.") from None
-            print(f"The report is in {report} ({answer.disclosure.label}).", file=sys.stderr)
+            print(f"The report is in {report} ({reply.disclosure.label}).", file=sys.stderr)
     sys.stdout.flush()
-
-
-def _program(answer: Answer, library: Library) -> str:
-    if answer.code is None:
-        raise refusal("there is no program for this answer")
-    (form, choice), *others = answer.code.forms
-    written = choice if isinstance(choice, Code) else write(choice, library)
-    if not written.text:
-        raise refusal(" ".join(written.differences))
-    if others:
-        print(
-            f"The program is for: {form}. The app also writes: {', '.join(name for name, _ in others)}.",
-            file=sys.stderr,
-        )
-    return written.text
-
-
-def _report(command: str, name: str, answer: Answer, data: Dataset | None) -> content.Report:
-    title = command.replace("-", " ").capitalize()
-    asks = inspect.getdoc(getattr(dpcore, name)) or ""
-    return content.of_answer(answer, title, asks.partition("\n")[0], datetime.now(UTC), data)
-
-
-def _html(report: content.Report, answer: Answer) -> str:
-    from dpcore.report import plotly_figures, report_html  # Plotly, which nothing else here needs
-
-    drawings = [plotly_figures.figure(make()) for make in answer.plots.values()]
-    keys = [figure.key for figure in report.figures]
-    return report_html.report_html(report, dict(zip(keys, drawings, strict=True)))
 
 
 def _parser(command: str, name: str) -> argparse.ArgumentParser:

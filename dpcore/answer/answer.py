@@ -73,6 +73,7 @@ class Answer:
         methods: What a methods section says; None for nothing.
         choice: Question and answer as JSON with all digits; None for none.
         files: (name, content) of further files.
+        bound: What was asked for, where that is not the value of the first number: a pair, say. None otherwise.
     """
 
     headline: str
@@ -90,6 +91,7 @@ class Answer:
     methods: Methods | None = None
     choice: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    bound: Any = None
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:

@@ -78,7 +78,9 @@ def of_answer(
     """
     code = Code()
     code.use("on_white", "dpcore.report.plotly_figures")
+    numbers = "label, number in answer.numbers.iterrows()"
     if call is None:
+        numbers = "label, number in ((one.label, one) for one in answer.numbers)"
         code.use("answered", package)
         asked = f"parameters = {code.of(parameters)}\nanswer = answered(data, parameters)"
     else:
@@ -90,7 +92,7 @@ def of_answer(
     following = {
         USES: "\n".join(code.import_lines()),
         "The data": data,
-        ANSWER: f"{_ASKED}\n{asked}\n{_ANSWER}",
+        ANSWER: f"{_ASKED}\n{asked}\n{_ANSWER.format(numbers=numbers)}",
         "How sure it is, and what is assumed": _BEHIND,
         FIGURES: _FIGURES,
     }
@@ -102,10 +104,10 @@ _ASKED = """
 """.strip()
 _ANSWER = """
 print(answer.headline)
-for number in answer.numbers:
-    print(f"{number.label}: {number.text}")
+for {numbers}:
+    print(f"{{label}}: {{number.text}}")
     if number.note:
-        print(f"  {number.note}")
+        print(f"  {{number.note}}")
 """.strip()
 _BEHIND = """
 for name, sentence in answer.all_facts:

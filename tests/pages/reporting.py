@@ -364,7 +364,13 @@ def answer_of_script(content, folder):
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         exec(report_content.script_text(content, MADE, public_only=False), names)
-    return names["answer"]
+    return answer_in(names)
+
+
+def answer_in(names):
+    """The answer that a script left among its names, whether it made the call or asked the core; None for none."""
+    found = names.get("answer")
+    return getattr(found, "answer", found)
 
 
 def assert_script_has_what_the_page_has(at, content, made):

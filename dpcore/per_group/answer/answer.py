@@ -65,6 +65,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         plots=drawn,
         methods=methods.methods(of, data),
         choice=lambda: _choice(of, data),
+        bound=of.pair,
     )
 
 

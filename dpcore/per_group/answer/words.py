@@ -89,6 +89,8 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
             if pair is not None
             else "",
             f"The {what}.",
+            value=view.pair_error,
+            copied=error(view, view.pair_error),
         )
     )
     if view.selected is not None and view.selected.pair is not None:

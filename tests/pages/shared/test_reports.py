@@ -18,6 +18,7 @@ from tests.pages.reporting import (
     CASES,
     MADE,
     Reader,
+    answer_in,
     answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
@@ -60,7 +61,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name in WHOLE:
         assert_script_has_what_the_page_has(
-            at, content, names.get("answer") or answer_of_script(content, tmp_path)
+            at, content, answer_in(names) or answer_of_script(content, tmp_path)
         )
     assert document["schema"] == SCHEMA
     numbers = {line["name"]: line["value"] for line in document["answers"][0]["numbers"]}

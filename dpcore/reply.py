@@ -1,0 +1,218 @@
+"""What a call of `dpcore` replies: the answer of a question, as a person in a notebook or a program reads it.
+
+Pages and reports read the `Answer` itself; here it is with what a person asks of it: the bound as a number, the numbers
+as a table, figures, programs and files.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpcore.answer import Answer
+from dpcore.code import Code, Library, write
+from dpcore.common.errors import refusal
+from dpcore.dataset import Dataset
+from dpcore.report import content, document, script
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIBRARIES = {library.name.lower(): library for library in Library}
+
+
+class Figures(Mapping[str, Any]):
+    """The figures of an answer by key, the main one first; each is drawn when it is asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __getitem__(self, key: str) -> Any:
+        from dpcore.report import plotly_figures  # Plotly, which nothing else here needs
+
+        return plotly_figures.on_white(self._answer.plots[key]())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answer.plots)
+
+    def __len__(self) -> int:
+        return len(self._answer.plots)
+
+    def __repr__(self) -> str:
+        return f"Figures({', '.join(self)})"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Reply:
+    """The answer to one question.
+
+    What is not below is that of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
+    ``plots``, ``methods``, ``parameters``, ``disclosure``.
+
+    Attributes:
+        answer: The answer that pages and reports read.
+        call: Name of the function that was called, and its settings as a person writes them.
+        package: Whose answer it is.
+        asks: What it answers, one sentence.
+        data: The data set that it is about; None where the settings say all, or it is of another kind.
+    """
+
+    answer: Answer
+    call: script.Call
+    package: str
+    asks: str
+    data: Dataset | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "answer":
+            raise AttributeError(name)
+        return getattr(self.answer, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        """Headline, the number with its error, what is good enough, and the label."""
+        return str(self.answer)
+
+    __repr__ = __str__
+
+    @property
+    def bound(self) -> Any:
+        """The number that was asked for; of a pair, both by name. None where the answer is none."""
+        answer = self.answer
+        if answer.bound is not None:
+            return answer.bound
+        value = answer.numbers[0].value if answer.numbers else None
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    @property
+    def error(self) -> float | None:
+        """The error at that number, in the unit that ``numbers`` states; None where there is none."""
+        second = self.answer.numbers[1:2]
+        return None if not second or second[0].value is None else float(second[0].value)
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """All numbers, a row each: what it is (index), as it is read, with all digits, its unit, and a note."""
+        import pandas as pd
+
+        rows = [(n.label, n.text, n.value, n.unit, n.note) for n in self.answer.numbers]
+        return pd.DataFrame(rows, columns=["number", "text", "value", "unit", "note"]).set_index("number")
+
+    @property
+    def figures(self) -> Figures:
+        """All figures by key, as Plotly draws them, on white; private data are labelled in them."""
+        return Figures(self.answer)
+
+    def figure(self, key: str = "") -> Any:
+        """One figure.
+
+        Args:
+            key: One of ``figures``; the main one by default.
+
+        Raises:
+            InvalidInput: There is none of that key.
+        """
+        found = self.figures
+        if key and key not in found:
+            raise refusal(f"there is no figure {key!r}; there are {', '.join(found)}")
+        return found[key or next(iter(found))]
+
+    def code(self, library: str = "opendp", form: str = "") -> str:
+        """The program that releases with this bound, in the words of a library.
+
+        Args:
+            library: One of opendp, pipelinedp, tumult, bigquery, python.
+            form: Which of ``forms``; the first by default.
+
+        Raises:
+            InvalidInput: There is no such program; the sentence says why.
+        """
+        if library.lower() not in LIBRARIES:
+            raise refusal(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
+        forms = dict(self.forms)
+        if not forms:
+            raise refusal("there is no program for this answer")
+        if form and form not in forms:
+            raise refusal(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
+        choice = forms[form or next(iter(forms))]
+        written = choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
+        if not written.text:
+            raise refusal(" ".join(written.differences).rstrip("."))
+        return written.text
+
+    @property
+    def forms(self) -> Mapping[str, Any]:
+        """What ``code`` can be written of, by name: the cap and the smooth weights, say."""
+        return {} if self.answer.code is None else dict(self.answer.code.forms)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the whole answer as one HTML file, which needs no network; returns its path.
+
+        Args:
+            path: Of the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        from dpcore.report import plotly_figures, report_html
+
+        report = self._report()
+        drawings = [plotly_figures.figure(make()) for make in self.answer.plots.values()]
+        keys = [figure.key for figure in report.figures]
+        text = report_html.report_html(report, dict(zip(keys, drawings, strict=True)))
+        Path(path).write_text(text, encoding="utf-8")
+        return Path(path)
+
+    def to_json(self) -> str:
+        """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
+        return document.report_json(self._report())
+
+    def script(self) -> str:
+        """A Python script in cells that computes all of it again; it holds no number of private data."""
+        if self.data is None:
+            raise refusal("a script is written of a data set; these data are of another kind")
+        source = script.Source(self.data, rows=True, disclosure=self.answer.disclosure)
+        made = datetime.now(UTC)
+        return script.of_answer(
+            self._title, self.answer.parameters, source, self.package, made, False, self.call
+        )
+
+    @property
+    def _title(self) -> str:
+        return self.call[0].replace("_", " ").capitalize()
+
+    def _report(self) -> content.Report:
+        return content.of_answer(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
+
+    def _repr_html_(self) -> str:
+        """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
+
+        def said(text: str) -> str:
+            return html.escape(text.replace("**", "").replace("*", ""))
+
+        answer = self.answer
+        rows = "".join(
+            f"<tr><td>{said(n.label)}</td><td><b>{said(n.text)}</b></td><td>{said(n.note)}</td></tr>"
+            for n in answer.numbers
+        )
+        good = f"<p>Good enough: {said(answer.good_enough)}</p>" if answer.good_enough else ""
+        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.assumed)
+        return (
+            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}"
+            f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
+            f"<p><i>{said(answer.disclosure.label)}</i></p></div>"
+        )
+
+    def _ipython_display_(self) -> None:
+        """The text, and the main figure by Plotly's own way of showing it in this notebook."""
+        notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
+        notebook.display(notebook.HTML(self._repr_html_()))
+        if self.answer.plots:
+            notebook.display(self.figure())
