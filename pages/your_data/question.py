@@ -14,7 +14,7 @@ QUESTION = Question(
     sentence="How many rows does each user have, and how uneven is that?",
     also=From.PUBLIC.each("data_source", "sample", "generator", "generator_field_", "generator_problems")
     | From.OWN_DATA.each(
-        "upload_",
+        "upload_file_",
         "upload_round",
         "upload_table",
         "upload_problems",
@@ -32,7 +32,7 @@ QUESTION = Question(
         "upload_job",
         "look_job",
         "upload_stopped",
-        "session_",
+        "session_file_",
         "session_round",
         "session_opened",
         "engine",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,6 +14,11 @@ from pages.shared.data import uploads
 from pages.shared.fields import fields
 from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+ENTRY = uploads.Entry(QUESTION, "session_")
 
 
 @dataclass(frozen=True)
@@ -33,24 +39,17 @@ def panel() -> None:
     if demo.is_served():
         uploads.say_served()
         return
-    times = st.session_state.setdefault(QUESTION.key("session_round"), 0)
-    key = f"{QUESTION.key('session_')}{times}"
-    st.file_uploader(
+    ENTRY.show(
         "A file that *Save session*, in the sidebar, has made",
-        key=key,
-        on_change=_open,
-        args=(key,),
-        help="Data and settings take the place of those in use. What was released of any data stays on the account, "
-        "here and in the file.",
+        "Data and settings take the place of those in use. What was released of any data stays on the account, here "
+        "and in the file.",
+        _open,
     )
     _say(st.session_state.get(QUESTION.key("session_opened")))
 
 
-def _open(key: str) -> None:
-    state, files = st.session_state, uploads.files_of(key)
-    if not files:
-        return
-    file = files[0]
+def _open(files: list[UploadedFile]) -> None:
+    state, file = st.session_state, files[0]
     try:
         found = session_file.read(file.getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
@@ -59,8 +58,7 @@ def _open(key: str) -> None:
     else:
         session_file.apply(found.content)
         state[QUESTION.key("session_opened")] = _Opened((), found)
-    uploads.drop(files)
-    state[QUESTION.key("session_round")] += 1  # a new uploader: the file of the old one is gone
+    ENTRY.drop(files)
 
 
 def _say(opened: _Opened | None) -> None:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
-from dpcore.common.markdown import plain
+from dpcore.common.errors import InvalidInput, problems_of
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Dataset
 from pages.shared.base import demo
 from pages.shared.data import uploads
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import jobs
 from pages.shared.session import session
 from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
+ENTRY = uploads.Entry(QUESTION, "upload_")
 LOOK_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 
@@ -55,7 +55,7 @@ def panel() -> None:
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
     _bring()
-    _say(st.session_state.get(QUESTION.key("upload_problems"), ()))
+    ENTRY.say()
     if st.session_state[QUESTION.key("upload_stopped")]:
         st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
@@ -68,30 +68,21 @@ def panel() -> None:
         _use_dataset(chosen)
     if source is not None:
         roles = upload_roles.choose(source)
-        with st.container(horizontal=True):
-            used = st.button(
-                "Use these data", type=fields.main_button(), icon=":material/check:", key="use_upload"
-            )
-            st.button("Discard the file", key="discard_upload", on_click=_discard, icon=":material/delete:")
-        if used:
+        if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use(source, roles)
     engine_inputs.recipes(roles)
 
 
 def _bring() -> None:
-    round_ = st.session_state.setdefault(QUESTION.key("upload_round"), 0)
-    key = f"{QUESTION.key('upload_')}{round_}"
-    st.file_uploader(
+    ENTRY.show(
         "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
         "(up to 200 MB)",
-        key=key,
-        accept_multiple_files=True,
-        on_change=_read_uploads,
-        args=(key,),
-        help="CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip "
+        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip "
         "or Zstandard. Several files with the same columns count as one table. They are read on this computer, "
         "reduced to counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
         "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
+        _read_uploads,
+        many=True,
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -105,14 +96,11 @@ def _bring() -> None:
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
 
-def _read_uploads(key: str) -> None:
-    files = uploads.files_of(key)
-    if not files:
-        return
+def _read_uploads(files: list[UploadedFile]) -> None:
     names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         held = [counting.Held(file.getvalue()) for file in files]
-        _drop(files)
+        ENTRY.drop(files)
         _look(held, names, None)
         return
     try:
@@ -126,16 +114,11 @@ def _read_uploads(key: str) -> None:
             paths.append(path)
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
-        _not_read(names, problems_of(error))
+        ENTRY.refuse(problems_of(error), names)
     else:
         _look([str(path) for path in paths], names, workspace)
     finally:
-        _drop(files)
-
-
-def _drop(files: Sequence[UploadedFile]) -> None:
-    uploads.drop(files)
-    st.session_state[QUESTION.key("upload_round")] += 1  # a new uploader: the files of the old one are gone
+        ENTRY.drop(files)
 
 
 def _read_paths() -> None:
@@ -158,7 +141,7 @@ def _look(
         try:
             st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read(paths, names)
         except (InvalidInput, OSError) as refused:
-            _not_read(names, problems_of(refused))
+            ENTRY.refuse(problems_of(refused), names)
         finally:
             if workspace is not None:
                 workspace.close()
@@ -180,11 +163,6 @@ def _look(
     _finish_look()
 
 
-def _not_read(names: Sequence[str], problems: tuple[InputProblem, ...]) -> None:
-    name = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
-    st.session_state[QUESTION.key("upload_problems")] = (*([InputProblem(name)] if names else []), *problems)
-
-
 def _finish_look() -> None:
     """Take what a look at files has found."""
     state = st.session_state
@@ -193,7 +171,7 @@ def _finish_look() -> None:
         return
     state[QUESTION.key("look_job")] = None
     if job.failed:
-        _not_read(job.question, job.problems)
+        ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
         state[QUESTION.key("upload_stopped")] = "Stopped; the data in use stay as they were."
@@ -210,15 +188,6 @@ def _finish_look() -> None:
     state[QUESTION.key("upload_names")] = ", ".join(source.columns)
 
 
-def _say(problems: tuple[InputProblem, ...]) -> None:
-    if problems:
-        st.error(
-            "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
-            + "\n\nThe data in use stay as they were.",
-            icon=":material/error:",
-        )
-
-
 def _use(source: counting.Source, roles: Roles) -> None:
     chosen: Disclosure = st.session_state[QUESTION.key("upload_public")]
     stated = upload_roles.stated_release(source, roles)
@@ -233,15 +202,15 @@ def _use(source: counting.Source, roles: Roles) -> None:
                 source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
             ),
         )
-        st.session_state[QUESTION.key("upload_problems")] = ()
+        ENTRY.refuse(())
         st.rerun()
     try:
         with st.spinner("Counting…"):
             counted = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
-        st.session_state[QUESTION.key("upload_problems")] = problems_of(error)
+        ENTRY.refuse(problems_of(error))
         st.rerun()
-    st.session_state[QUESTION.key("upload_problems")] = ()
+    ENTRY.refuse(())
     _take(counted)
 
 
@@ -249,7 +218,7 @@ def _finish() -> None:
     """Take what work in the background has found, or why it failed; either way it is over."""
     _finish_look()
     if problems := jobs.failure_of(QUESTION.key("upload_job")):
-        st.session_state[QUESTION.key("upload_problems")] = problems
+        ENTRY.refuse(problems)
         st.session_state[QUESTION.key("upload_job")] = None
     elif (found := jobs.result_of(QUESTION.key("upload_job"))) is not None:
         st.session_state[QUESTION.key("upload_job")] = None
@@ -276,4 +245,4 @@ def _discard() -> None:
         source.close()
     st.session_state[QUESTION.key("upload_table")] = None
     st.session_state[QUESTION.key("upload_pairs")] = None
-    st.session_state[QUESTION.key("upload_problems")] = ()
+    ENTRY.refuse(())

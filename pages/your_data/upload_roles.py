@@ -67,10 +67,7 @@ def choose(source: counting.Source) -> Roles:
     head = source.head
     rows = wording.counted(len(head.frame), "row")
     size = rows if source.complete else f"{_size(source.num_bytes)}, not yet counted"
-    st.markdown(f"**{plain(source.name)}**: {size}, {wording.counted(len(source.columns), 'column')}")
-    for note in head.notes:
-        st.caption(plain(note, 300))
-    st.dataframe(uploads.preview(head), hide_index=True, alt="The first rows of the file")
+    uploads.show_head(source.name, size, len(source.columns), head)
     if source.unnamed:
         st.text_input(
             "Names of the columns, with commas between",

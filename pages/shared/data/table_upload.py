@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
+from dpcore.common.errors import InvalidInput, problems_of, refusal
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
@@ -25,6 +25,9 @@ from pages.shared.base import demo
 from pages.shared.base.question import From, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 PUBLIC = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",
@@ -81,6 +84,11 @@ class TableUpload:
     beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
 
     @property
+    def entry(self) -> uploads.Entry:
+        """Where the file is given."""
+        return uploads.Entry(self.of)
+
+    @property
     def label_key(self) -> str:
         """Session key of the label's column."""
         return self.of.key("role_") + "label"
@@ -110,16 +118,10 @@ class TableUpload:
         if demo.is_served():
             uploads.say_served()
             return
-        state = st.session_state
-        times = state.setdefault(self.of.key("round"), 0)
-        key = f"{self.of.key('file_')}{times}"
-        st.file_uploader(
+        self.entry.show(
             self.asked,
-            key=key,
-            on_change=self._read,
-            args=(key,),
-            help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
-            "anywhere.",
+            "Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent away.",
+            self._read,
         )
 
     def waits(self) -> bool:
@@ -128,25 +130,21 @@ class TableUpload:
 
     def show_choices(self) -> None:
         """What was wrong with the last file; of one that waits, what its columns mean, and the way to use it."""
-        self._show_problems(st.session_state.get(self.of.key("problems"), ()))
+        self.entry.say()
         opened: _Opened | None = st.session_state.get(self.of.key("table"))
         if opened is not None:
             self._show_columns(opened)
 
-    def _read(self, key: str) -> None:
-        state, files = st.session_state, uploads.files_of(key)
-        if not files:
-            return
-        file = files[0]
-        state[self.of.key("problems")], state[self.of.key("table")] = (), None
+    def _read(self, files: list[UploadedFile]) -> None:
+        state, file = st.session_state, files[0]
+        self._discard()
         content = file.getvalue()
         try:
             table = counting.read_table(content, file.name)
             if len(table.columns) < 2:
                 raise refusal("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
-            name = InputProblem(f"the file {file.name} was not read")
-            state[self.of.key("problems")] = (name, *problems_of(error))
+            self.entry.refuse(problems_of(error), [file.name])
         else:
             state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
             design = design_matrix.guess(table)
@@ -160,23 +158,11 @@ class TableUpload:
                 f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
             ]
             state[self.of.key("public")] = Disclosure.PRIVATE
-        uploads.drop(files)
-        state[self.of.key("round")] += 1  # a new uploader: the file of the old one is gone
-
-    def _show_problems(self, problems: tuple[InputProblem, ...]) -> None:
-        if problems:
-            lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
-            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+        self.entry.drop(files)
 
     def _show_columns(self, opened: _Opened) -> None:
         table, columns = opened.table, opened.table.columns
-        size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
-        st.markdown(f"**{plain(table.name)}**: {size}")
-        for note in table.notes:
-            st.caption(plain(note, 300))
-        st.dataframe(
-            uploads.preview(table), hide_index=True, alt="The first rows of the file", height="content"
-        )
+        uploads.show_head(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
             st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
             st.selectbox("User: whose row it is", columns, key=self.user_key, persist_state="session")
@@ -192,9 +178,7 @@ class TableUpload:
             fields.say(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
             fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
-        with st.container(horizontal=True):
-            used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
-            fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)
+        used = uploads.use_or_discard(f"{self.of.name}_use", f"{self.of.name}_discard", self._discard)
         if used and design is not None:
             self._use(opened, design)
 
@@ -276,7 +260,8 @@ class TableUpload:
             with st.spinner("Reading the columns…"):
                 data = self.build(opened.table, design, st.session_state[self.of.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
-            self._show_problems(problems_of(error))
+            self.entry.refuse(problems_of(error))
+            self.entry.say()
             return
         st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)
         self._discard()
@@ -284,4 +269,4 @@ class TableUpload:
 
     def _discard(self) -> None:
         st.session_state[self.of.key("table")] = None
-        st.session_state[self.of.key("problems")] = ()
+        self.entry.refuse(())

@@ -1,8 +1,9 @@
-"""What every page shares that takes files: whether it may, and what becomes of them."""
+"""What every page shares that takes files: whether it may, what was wrong, and what becomes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -10,8 +11,13 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from dpcore.common import wording
+from dpcore.common.errors import InputProblem
+from dpcore.common.markdown import plain
 from dpcore.data.column_names import harmless
 from dpcore.data.tables import Table
+from pages.shared.base.question import Question
+from pages.shared.fields import fields
 
 
 def say_served() -> None:
@@ -40,6 +46,67 @@ def drop(files: Sequence[UploadedFile]) -> None:
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         for file in files:
             context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=file.file_id)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where files are given, and what was wrong with the last ones.
+
+    Attributes:
+        of: The page's question.
+        prefix: What its names in the session begin with.
+    """
+
+    of: Question
+    prefix: str = ""
+
+    def _key(self, name: str) -> str:
+        return self.of.key(self.prefix + name)
+
+    def show(
+        self, label: str, help: str, read: Callable[[list[UploadedFile]], None], many: bool = False
+    ) -> None:
+        """The uploader; ``read`` gets the files, and is to `drop` them once it has what it needs."""
+        key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
+        st.file_uploader(
+            label, key=key, accept_multiple_files=many, on_change=self._read, args=(key, read), help=help
+        )
+
+    def _read(self, key: str, read: Callable[[list[UploadedFile]], None]) -> None:
+        if files := files_of(key):
+            read(files)
+
+    def drop(self, files: Sequence[UploadedFile]) -> None:
+        """Free the files; a new uploader takes the place of theirs."""
+        drop(files)
+        st.session_state[self._key("round")] += 1
+
+    def refuse(self, problems: Sequence[InputProblem], names: Sequence[str] = ()) -> None:
+        """Keep what was wrong, with the ``names`` of files that were not read; nothing to keep nothing."""
+        said = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
+        st.session_state[self._key("problems")] = (*([InputProblem(said)] if names else []), *problems)
+
+    def say(self) -> None:
+        """What was wrong."""
+        if problems := st.session_state.get(self._key("problems"), ()):
+            lines = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in problems)
+            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+
+
+def show_head(name: str, size: str, columns: int, head: Table) -> None:
+    """What was read: its name and size, what there is to say of it, and the first rows."""
+    st.markdown(f"**{plain(name)}**: {size}, {wording.counted(columns, 'column')}")
+    for note in head.notes:
+        st.caption(plain(note, 300))
+    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file", height="content")
+
+
+def use_or_discard(use: str, discard: str, do_discard: Callable[[], None]) -> bool:
+    """Both buttons, by their keys; returns whether the file is to be used."""
+    with st.container(horizontal=True):
+        used = fields.button("Use these data", use, "check", main=True)
+        fields.button("Discard the file", discard, "delete", do_discard)
+    return used
 
 
 PREVIEW_ROWS = 6
