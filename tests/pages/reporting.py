@@ -24,6 +24,7 @@ from tests.pages.driving import (
     chart,
     data,
     fine,
+    finished,
     metrics_of,
     new_app,
     numbers,
@@ -36,16 +37,18 @@ MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Case:
-    """A page, how it is opened, and which of its cards the report is about."""
+    """A page, how it is opened, which of its cards the report is about, and (button, job) of work done on request."""
 
     title: str
     stem: str
     tab: tuple[str, str] | None
     link: dict[str, str]
     card: str
+    work: tuple[str, str] | None = None
 
 
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
+TRAINED = ("factorisation_train", "factorisation.train_job")
 CASES = {
     "mean": Case("Mean", "mean", ("mean.tabs", "Downloads"), ONLINE, "mean_card"),
     "mean of values": Case(
@@ -199,6 +202,23 @@ CASES = {
         {"num_users": "400", "num_items": "90", "ratings_per_user": "12", "repeats": "1"},
         "factorisation_card",
     ),
+    "factorisation, trained": Case(
+        "Factorisation",
+        "factorisation",
+        ("factorisation.tabs", "Downloads"),
+        {"num_users": "300", "num_items": "60", "ratings_per_user": "12", "repeats": "2", "train_epsilons": "5"},
+        "factorisation_card",
+        TRAINED,
+    ),
+    "factorisation of the data, gradient steps": Case(
+        "Factorisation",
+        "factorisation",
+        ("factorisation.tabs", "Downloads"),
+        {**SHOP, "source": "data", "lowest": "0", "highest": "100", "repeats": "1", "train_epsilons": "20",
+         "algorithm": "descent", "sweeps": "1"},
+        "factorisation_card",
+        TRAINED,
+    ),
     "data owners": Case(
         "Data owners",
         "owners",
@@ -264,6 +284,9 @@ def opened(case):
         at.query_params[name] = text
     at = settled(fine(at.run()))
     assert at.session_state[keys.LINK_PROBLEMS] == ()
+    if case.work is not None:
+        button, job = case.work
+        finished(fine(at.button(key=button).click().run()), job)
     return at
 
 

@@ -38,6 +38,7 @@ WHOLE = (
     "many tasks", "many tasks of the data", "many tasks, nobody clipped",
     "data owners", "data owners of the data", "data owners, users protected",
     "regression", "regression, entered variance", "training", "training, clipped sums",
+    "factorisation, trained", "factorisation of the data, gradient steps",
 )  # fmt: skip
 """Whose answer is one object."""
 
