@@ -87,7 +87,9 @@ def _written(whole_decades: bool, short: bool) -> dict[str, object]:
 
 def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
     """A linear axis with fixed limits; shares of 1 are shown in per cent."""
-    return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else NUMBER}
+    # Of a short one, several ticks would read the same without a decimal.
+    shares = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {"title": {"text": title}, "range": list(limits), "tickformat": shares if percent else NUMBER}
 
 
 class Sketch:
@@ -165,18 +167,6 @@ def log_log(
 ) -> go.Figure:
     """An empty figure with two log axes: their titles and limits."""
     return figure(log_axis(x, x_limits), log_axis(y, y_limits), height)
-
-
-def log_linear(
-    x: str,
-    x_limits: tuple[float, float],
-    y: str,
-    y_limits: tuple[float, float],
-    height: int = 420,
-    percent: bool = False,
-) -> go.Figure:
-    """An empty figure with a log axis across and a linear one upwards, of shares of 1 where ``percent``."""
-    return figure(log_axis(x, x_limits), linear_axis(y, y_limits, percent), height)
 
 
 def without_legend(fig: go.Figure) -> go.Figure:
@@ -315,26 +305,6 @@ def add_marker(fig: Drawing, name: str, x: float, y: float, of: Look, symbol: st
     fig.add_trace(marker_data(name, x, y, of, symbol, hover))
 
 
-def add_bars(
-    fig: Drawing, name: str, x: npt.ArrayLike, y: npt.ArrayLike, of: Look, hover: str, **more: Any
-) -> None:
-    """Draw bars with a hover text; ``more`` are further properties of the trace, ``opacity`` that of their colour."""
-    look: dict[str, Any] = {"color": of if isinstance(of, str) else of["color"]}
-    if "opacity" in more:
-        look["opacity"] = more.pop("opacity")
-    fig.add_trace(
-        {
-            "type": "bar",
-            "x": x,
-            "y": y,
-            "name": name,
-            "marker": look,
-            "hovertemplate": hover + "<extra></extra>",
-            **more,
-        }
-    )
-
-
 def add_area(
     fig: Drawing, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **more: Any
 ) -> None:
@@ -354,21 +324,12 @@ def add_area(
     )
 
 
-def line_across(
-    fig: Drawing, y: float, name: str, width: float = 1.2, dash: str = "dash", yref: str = "y"
-) -> None:
+def line_across(fig: Drawing, y: float, name: str, width: float = 1.2, dash: str = "dash") -> None:
     """A level over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": width, "dash": dash}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref=yref, y0=y, y1=y, line=line)
+    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=y, y1=y, line=line)
     legend_line(fig, name, line, group=name)
-
-
-def line_with_words(fig: go.Figure, y: float, words: str) -> None:
-    """A level on a log axis with words above its right end."""
-    fig.add_hline(y=y, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
-    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": math.log10(y), "yanchor": "bottom"}
-    fig.add_annotation(text=words, showarrow=False, **place)
 
 
 def band(fig: Drawing, low: float, high: float, text: str) -> None:

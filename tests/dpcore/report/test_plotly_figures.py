@@ -48,6 +48,12 @@ def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item
     np.testing.assert_array_equal(drawn.y, COLUMNS["y"])
 
 
+def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
+    for most, written in ((0.03, ".1%"), (0.3, ".0%")):
+        short = plot(Curve("c", "x", "y", Look.CAP), scale=Scale.PERCENT).within(y=(0.0, most))
+        assert plotly_figures.figure(short).layout.yaxis.tickformat == written
+
+
 def test_points_beside_their_place_say_their_place() -> None:
     points = Points("p", "x", "t", Look.SMOOTH, "low", "high", symbol="circle-open", nudge=1.1)
     (drawn,) = plotly_figures.figure(plot(points)).data
