@@ -49,6 +49,7 @@ class Question:
         stated: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed: Settings that the call itself stands for, as a field holds them.
         alone: What stands in place of data where the settings say all: none are needed then. Empty where data are.
+        source: What that setting is where data are given and it is not said; empty where the answer sees to it itself.
         names: What a setting is called here, where the page's parameters have another name: here to there.
     """
 
@@ -59,6 +60,7 @@ class Question:
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     alone: tuple[Any, ...] = ()
+    source: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ ASKED = {
     "weights_gain": Question("gap_examples"),
     "training_bound": Question("training", alone=(None,)),
     "regression_weights": Question("regression", alone=(None,)),
-    "task_weights": Question("multitask", takes=("group",), alone=(None,)),
+    "task_weights": Question("multitask", takes=("group",), alone=(None,), source="data"),
     "rating_weights": Question(
         "factorisation",
         takes=("value", "group"),
@@ -88,7 +90,7 @@ ASKED = {
         alone=(None,),
     ),
     "private_bound": Question("private_choice", names={"neighbours": "relation"}),
-    "owners": Question("data_owners", alone=(Disclosure.PUBLIC,)),
+    "owners": Question("data_owners", alone=(Disclosure.PUBLIC,), source="data"),
 }
 """By the name of the call."""
 
@@ -132,19 +134,23 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     asked = ASKED[name]
     answered, kind, own = _parts(asked)
     columns = {key: settings[key] for key in asked.columns if key in settings}
+    beside = isinstance(data, own) and not isinstance(
+        data, Dataset
+    )  # What the question takes beside a data set.
+    given = {"source": asked.source} if asked.source and data is not None and not beside else {}
     parameters: Any = None
     problems: list[InputProblem] = []
     try:
         parameters = _parameters(
-            name, asked, kind, {key: settings[key] for key in settings if key not in columns}
+            name, asked, kind, given | {key: settings[key] for key in settings if key not in columns}
         )
     except InvalidInput as refused:
         problems += refused.problems
     try:
         if asked.alone and data is None:
             brought = asked.alone[0]
-        elif isinstance(data, own) and not isinstance(data, Dataset):
-            brought = data  # What the question takes beside a data set.
+        elif beside:
+            brought = data
         else:
             brought = to_dataset(data, **columns)
             _refuse_lacking(asked, brought, columns)
@@ -328,6 +334,8 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
     for name, of in _settings(asked, kind).items():
         options = _options(types_of[of.name])
         which = f" One of {_listed(options)}." if options else ""
+        if name == "source" and asked.source:
+            which += f" Where data are given it is {asked.source!r} by default."
         lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
     lines += [
         "",

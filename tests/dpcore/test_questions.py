@@ -25,8 +25,10 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import count, open_files
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
+from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
 from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
+from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
@@ -140,6 +142,12 @@ def test_every_other_question_answers():
     assert rated.found.table.ratings.num_users == frame["user_id"].nunique()
     with pytest.raises(InvalidInput, match="This needs ratings"):
         ss.rating_weights(frame, **asked, **user)
+    # A person's own data are meant where they are given, whatever the page begins with.
+    tasks = ss.task_weights(frame, group="product", **user)
+    assert (tasks.parameters.source, tasks.disclosure) == (TaskSource.DATA, Disclosure.PRIVATE)
+    assert tasks.found.tasks.graph.num_pairs == len(frame[["user_id", "product"]].drop_duplicates())
+    owned = ss.owners(frame, **user)
+    assert (owned.parameters.source, owned.disclosure) == (OwnersSource.DATA, Disclosure.PRIVATE)
     private = ss.mean_bound(frame, counts="private", **MEAN)
     assert private.parameters.counts is Counts.PRIVATE
 
@@ -163,6 +171,7 @@ def test_problems_of_question_and_data_are_told_at_once():
         (lambda: ss.count_bound("nowhere.csv", epsilon=1), "nowhere.csv"),
         (lambda: ss.regression_weights([1], epsilon=1, lower=0, upper=1), "no labels and features"),
         (lambda: ss.regression_weights(epsilon=1, lower=0, upper=1, source="upload"), "No data were given"),
+        (lambda: ss.rating_weights(epsilon=1, lower=0, upper=1, source="data"), "No data were given"),
     ):
         with pytest.raises(InvalidInput, match=part):
             wrong()

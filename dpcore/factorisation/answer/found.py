@@ -137,9 +137,12 @@ def find(
         should_stop: Asked before each sweep; where it says yes, what is finished is the result.
 
     Raises:
-        InvalidInput: The data hold no ratings, or so few that a split leaves nothing to train on or to test.
+        InvalidInput: There are no data where they are asked for, they hold no ratings, or so few that a split leaves
+            nothing to train on or to test.
     """
-    of = replace(parameters, source=RatingSource.GENERATED if data is None else RatingSource.DATA)
+    if data is None and parameters.source is RatingSource.DATA:
+        raise refusal("no data were given, and the settings name ratings of one's own")
+    of = parameters if data is None else replace(parameters, source=RatingSource.DATA)
     table = load(of, data)
     if table is None:
         raise refusal(NO_RATINGS[:-1])
