@@ -86,7 +86,9 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
         recommended, error, error_half = verdict.best, verdict.error, verdict.error_half
     spread = Number("Seeds", "only one", "so no interval")
     if math.isfinite(error_half):
-        spread = Number(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
+        spread = Number(
+            f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits", value=error_half
+        )
     rare, popular = _rare_and_popular(result, at)
     return (
         Number(
@@ -96,16 +98,16 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
             value=error,
         ),
         spread,
-        Number("Best factorisation", f"{verdict.error:.4f}", verdict.best.value),
-        Number(f"Adaptive, rarest 60{wording.PERCENT}", rare, "RMSE against uniform"),
-        Number("Adaptive, most rated", popular, "RMSE against uniform"),
+        Number("Best factorisation", f"{verdict.error:.4f}", verdict.best.value, value=verdict.error),
+        _measured(f"Adaptive, rarest 60{wording.PERCENT}", rare, _signed(rare), "RMSE against uniform"),
+        _measured("Adaptive, most rated", popular, _signed(popular), "RMSE against uniform"),
         *_noise(found),
     )
 
 
 def _noise(found: FactorisationFound) -> tuple[Number, ...]:
-    adaptive = found.share(Scheme.ADAPTIVE)
-    ratio = adaptive.noise_to_signal
+    adaptive, on_counts = found.share(Scheme.ADAPTIVE), found.parameters.spending.count_noise
+    rare, popular = (float(adaptive.noise_to_signal[at]) for at in (0, -1))
     return (
         Number(
             "Noise s on each sum",
@@ -114,16 +116,22 @@ def _noise(found: FactorisationFound) -> tuple[Number, ...]:
             "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
             value=adaptive.noise,
         ),
-        Number(
-            "Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"
+        _measured("Noise on the rarest items", rare, f"{wording.number(rare, 2)}×", "the signal (adaptive)"),
+        _measured(
+            "Noise on popular items", popular, f"{wording.number(popular, 2)}×", "the signal (adaptive)"
         ),
-        Number("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
         Number(
             "Noise on each count",
-            wording.number(found.parameters.spending.count_noise),
+            wording.number(on_counts),
             help="Standard deviation of the noise on the number of ratings of each item.",
+            value=on_counts,
         ),
     )
+
+
+def _measured(label: str, value: float, text: str, note: str) -> Number:
+    """A number of items that may have no rating."""
+    return Number(label, text, note, value=value if math.isfinite(value) else None)
 
 
 def facts(found: FactorisationFound) -> dict[str, str]:
@@ -159,11 +167,11 @@ def _does(change: float, half: float) -> str:
     return f"{'gain' if change < 0.0 else 'cost'} {_difference(abs(float(change)), float(half))}"
 
 
-def _rare_and_popular(result: StudyResult, at: int) -> tuple[str, str]:
+def _rare_and_popular(result: StudyResult, at: int) -> tuple[float, float]:
     """What adaptive weights change on the rarest three fifths (mean of the three) and the most popular one."""
     mean, _ = gains(result, Kind.ADAPTIVE, at)
     rare = mean[:3][np.isfinite(mean[:3])]
-    return (_signed(float(rare.mean())) if rare.size else "none tested"), _signed(float(mean[-1]))
+    return float(rare.mean()) if rare.size else math.nan, float(mean[-1])
 
 
 def _within(result: StudyResult, at: int) -> str:

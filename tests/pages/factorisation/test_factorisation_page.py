@@ -112,6 +112,8 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     assert better.headline == "At ε = 1, factorise with adaptive weights: it beats DP item means."
     assert better.numbers[0].label.endswith("DP adaptive weights")
     assert better.numbers[0].text == "0.8000"
+    told = {number.key: number.value for number in better.numbers}
+    assert (told["best_factorisation"], told["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
     assert "gain 0.2000" in better.detail
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({Kind.ADAPTIVE: 0.95})
