@@ -317,8 +317,9 @@ def _bar(
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         words = doing if isinstance(doing, str) else doing()
-        if all(job.waiting for job in at_work):
-            heavy = any(job.heavy for job in at_work)
+        # Several for one answer take turns, and each waits for the other now and then.
+        if len(keys) == 1 and at_work[0].waiting:
+            heavy = at_work[0].heavy
             others = "other long work in this app ends" if heavy else "other searches in this app end"
             st.markdown(f"Waiting until {others}…")
         elif measured:
