@@ -76,7 +76,8 @@ def find(loaded: RegressionData, parameters: RegressionParameters) -> Shown | No
     CAPS.ask(drawn, study, lambda drawn: drawn.num_draws == how.draws, for_all, light=True)
 
     def enough(waited: float) -> bool:
-        return waited >= (SOON_SECONDS if jobs.so_far_of(SOLVE.key) is None else FIRST_SECONDS)
+        nothing = SOLVE.running and jobs.so_far_of(SOLVE.key) is None
+        return waited >= (SOON_SECONDS if nothing else FIRST_SECONDS)
 
     wait(SOLVE, CAPS, enough=enough)
     failed = [key for key in BOTH if jobs.say_failure(key)]

@@ -53,7 +53,10 @@ def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     expect(card.locator(".value")).not_to_have_text(number)
     expect(page.get_by_text("Proved best")).to_be_visible()
     settle(page)
-    assert place(page) == before
+    # It may grow by the line that names the pale curves, where the first answer was there at once and had none.
+    scrolled, length = place(page)
+    assert scrolled == before[0]
+    assert length >= before[1]
     page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowLeft")
     # The weights found for the first question again, or others as good to within what is proved: the scale of the noise
     # is one part of their error, and moves more than the error does where that is flat.
