@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy.typing as npt
 
+from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 
 Limits = tuple[float, float]
@@ -74,7 +75,7 @@ class Axis:
     @property
     def heading(self) -> str:
         """What stands at the axis."""
-        return self.title or self.said[:1].upper() + self.said[1:]
+        return self.title or wording.capital(self.said)
 
     def shows(self, value: float) -> bool:
         """Whether a number lies between its ends."""

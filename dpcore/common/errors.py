@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpcore.common import wording
+
 
 @dataclass(frozen=True)
 class InputProblem:
@@ -28,8 +30,7 @@ class InputProblem:
     def sentence(self) -> str:
         """The problem as one or two sentences, the place in front."""
         head = f"{self.where}: {self.what}" if self.where else self.what
-        # A letter of a formula stays as it is: a capital sigma means a sum.
-        head = _ended((head[:1].upper() if head[:1].isascii() else head[:1]) + head[1:])
+        head = _ended(wording.capital(head))
         return f"{head} {_ended(self.remedy)}" if self.remedy else head
 
 

@@ -26,6 +26,11 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def capital(words: str) -> str:
+    """With a capital first letter; one of a formula stays as it is: a capital ε looks like an E, a Σ means a sum."""
+    return (words[:1].upper() if words[:1].isascii() else words[:1]) + words[1:]
+
+
 def apart(one: float, other: float, digits: int = 4) -> tuple[str, str]:
     """Two numbers with as many digits, at least so many, as it takes to tell them apart; equal ones alike."""
     for more in range(digits, 18):

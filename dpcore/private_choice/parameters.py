@@ -52,14 +52,16 @@ class PrivateParameters:
         epsilon_choice: Of the choice, in the same range; it comes on top.
         relation: Who differs between neighbouring data sets.
         noise: Of a private copy.
-        delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
+        delta: With Gaussian noise, in `DELTA_RANGE`; None with Laplace noise.
         largest: Public maximum of rows per user, from 1 to 1e12.
         variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. For a mean, the
             only property of the values that the bound depends on.
         share: For a quantile, in (0, 1).
-        margin: For a sum, see `scores.RankedSum`.
-        guess: A public guess of the number, or None; see `choice.Prior`.
-        factor: How good the guess is, in `choice.FACTOR_RANGE`; None without a guess.
+        margin: For a sum, how many users more than 1/epsilon to leave above the bound, from 0 to 1e12: with few users
+            there, a draw easily lands above them all.
+        guess: A public guess of the number, at least 1, in rows per user; None for none.
+        factor: The number lies within this factor of the guess with a chance of about two in three, in
+            `choice.FACTOR_RANGE`; None without a guess.
 
     Raises:
         InvalidInput: All problems at once.

@@ -12,7 +12,7 @@ from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer import code
-from dpcore.private_choice.answer.words import NUMBER_NAMES, capital
+from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import (
@@ -207,7 +207,7 @@ def _chosen() -> None:
     with st.container(key="private_chosen"):
         st.markdown("**Chosen privately**")
         for at, (wanted, drawn) in _latest_first():
-            st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
+            st.markdown(f"{wording.capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
             cards.label(drawn.facts)
             with st.container(horizontal=True):
                 if wanted is not Wanted.QUANTILE:  # It bounds no release of its own.
@@ -229,7 +229,7 @@ def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
     lower, upper = (st.session_state.get(key) for key in (MEAN.key("lower"), MEAN.key("upper")))
-    st.markdown(f"**{capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
+    st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
     cards.label(drawn.facts)
     if wanted is not Wanted.SUM and (lower is None or upper is None):
         # An invented one would clamp the values without a word.

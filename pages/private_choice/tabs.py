@@ -107,7 +107,7 @@ def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> 
     """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
     lines = [
         Line(
-            words.capital(words.NUMBER_NAMES[wanted]),
+            wording.capital(words.NUMBER_NAMES[wanted]),
             wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows",
             one.facts,
             number=one.value,

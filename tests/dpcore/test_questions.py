@@ -30,6 +30,8 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
+from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
 from dpcore.regression.parameters import DataSource as RegressionSource
@@ -47,6 +49,18 @@ EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
 
 
+CHOICE = PrivateParameters(
+    1.0,
+    Wanted.SUM,
+    0.5,
+    Relation.REPLACE,
+    CopyNoise.GAUSSIAN,
+    1e-9,
+    largest=500,
+    margin=3.0,
+    guess=40.0,
+    factor=2.0,
+)
 TRAINING = TrainingParameters(
     1.0,
     loss=LossKind.HINGE,
@@ -211,6 +225,7 @@ def test_the_package_is_light_until_it_is_asked():
         ("total", TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6)),
         ("quantile", QuantileParameters(1.0, "0.1, 0.9", low=-1.0, high=2.0, bound_from=BoundFrom.COUNTS)),
         ("training", TRAINING),
+        ("private_choice", CHOICE),
     ],
 )
 def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
@@ -234,6 +249,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),
         ss.learning_bound(events, own_cap=3, **one),
         ss.weights_gain(events, **one),
+        ss.private_bound(events, wanted="sum", **one),
         ss.training_bound(num_users=30, source="generated", runs=2, steps=2, **one),
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]

@@ -266,6 +266,7 @@ def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
     for key in (
         "per_group.job",
+        "private_choice.curves_job",
         "quantile.search_job",
         "regression.solve",
         "regression.caps",
@@ -430,6 +431,9 @@ def assert_script_has_what_the_page_has(at, content, made):
             )
             assert drawn["x"] == main.column(item.x)
             np.testing.assert_allclose(numbers(drawn["y"]) + item.base, main.column(item.y))
+        elif isinstance(item, Level) and item.upright:
+            x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
+            assert list(x) == [item.at, item.at]
         elif isinstance(item, Level):
             drawn = chart(at, main.key.replace("-", "_"))["layout"]["shapes"]
             assert (item.at, item.at) in [(shape["y0"], shape["y1"]) for shape in drawn]

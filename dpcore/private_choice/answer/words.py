@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
@@ -88,7 +90,13 @@ def numbers(found: PrivateFound) -> tuple[Number, ...]:
     """What either way costs, the cheaper one first; on a release, the number itself before them."""
     costs = [
         Number(
-            f"{way}, {what}", brief(share), note, ONE_IN_20 if note == OR_MORE else "", copied=f"{share:.2g}"
+            f"{way}, {what}",
+            brief(share),
+            note,
+            ONE_IN_20 if note == OR_MORE else "",
+            # Where every simulated copy was empty it is infinite, which JSON cannot say.
+            share if math.isfinite(share) else None,
+            copied=f"{share:.2g}",
         )
         for way, of in (("Direct choice", found.direct), ("Private copy", found.copies.at))
         if of is not None
@@ -185,11 +193,6 @@ def _what_helps(found: PrivateFound) -> dict[str, str]:
     }
 
 
-def capital(words: str) -> str:
-    """With a capital first letter; ``capitalize`` would turn T into t."""
-    return words[0].upper() + words[1:]
-
-
 def leak_sentence(found: PrivateFound, leak: Leak, released: bool) -> str:
     """What the picture of one added user shows; ``released``: the data in use are a DP release."""
     number = NUMBER_NAMES[leak.shown]
@@ -206,4 +209,4 @@ def leak_sentence(found: PrivateFound, leak: Leak, released: bool) -> str:
             f"one more user does not move the {NUMBER_NAMES[found.parameters.wanted]} of these data, but to know that "
             f"one must look at them. For a sum: {moved}"
         )
-    return f"Were the release the data themselves: {moved}." if released else f"{capital(moved)}."
+    return f"Were the release the data themselves: {moved}." if released else f"{wording.capital(moved)}."

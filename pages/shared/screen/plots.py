@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Axis, Plot, Scale
+from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
 from pages.shared.fields import ranges
 from pages.shared.figures import figures
@@ -72,7 +73,7 @@ def show(plot: Plot, y_only: bool = False, label: str = "") -> Plot:
 def ends(axis: Axis, key: str) -> tuple[float, float]:
     """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
     unit = f", {axis.unit}" if axis.unit else ""
-    label = f"{axis.name[:1].upper()}{axis.name[1:]}{unit}"
+    label = f"{wording.capital(axis.name)}{unit}"
     return ranges.range_control(
         label, f"{key}_{axis.limits}_{session.data_version()}", *axis.limits, reach=axis.reach
     )

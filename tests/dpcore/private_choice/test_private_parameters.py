@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import opendp.prelude as opendp
 import pytest
 
 from dpcore import mean, total
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
+from dpcore.private_choice.answer import answered
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -95,6 +99,19 @@ def test_very_many_users_are_not_multiplied_beyond_what_adds_up():
     over_users = comparison.direct_over_users(PrivateParameters(1.0), crowd)
     assert np.all(np.isfinite(over_users.median))
     assert np.all(np.isfinite(over_epsilon.mean))
+
+
+def test_an_answer_draws_nothing(monkeypatch):
+    def drawn(self, argument):
+        raise AssertionError("noise was drawn, and nobody charged for it")
+
+    monkeypatch.setattr(opendp.Measurement, "__call__", drawn)
+    data = Dataset("secret", "", Disclosure.PRIVATE, HISTOGRAM)
+    answer = answered(data, PrivateParameters(1.0, Wanted.QUANTILE))
+    assert [plot().disclosure for plot in answer.plots.values()] == [Disclosure.PRIVATE] * 3
+    assert (answer.code, answer.methods) == (None, None)
+    with pytest.raises(AssertionError, match="charged"):  # Else this test shows nothing.
+        choice.choose(PrivateParameters(1.0).choice, HISTOGRAM)
 
 
 def test_all_problems_at_once():

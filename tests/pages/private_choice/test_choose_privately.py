@@ -93,7 +93,9 @@ def words_of(found: Answer) -> str:
 
 def test_the_exact_curve_is_that_of_the_law():
     at = opened()
-    x, y = trace(chart(at, "private_cost_epsilon"), "Direct choice, median")
+    figure = chart(at, "private_cost_epsilon")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "ε of the choice"  # A capital one looks like an E.
+    x, y = trace(figure, "Direct choice, median")
     problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000)
     # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
@@ -128,6 +130,9 @@ def test_card_says_what_it_costs_and_in_all():
     assert found.headline == "Choose the number directly."
     assert found.numbers[0].text == words.brief(view.direct.median)
     assert float(found.numbers[0].copied) == pytest.approx(view.direct.median, rel=0.05)
+    assert [one.value for one in found.numbers] == [
+        view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
+    ]  # fmt: skip
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
     exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
     assert f"Direct choice, 1 in 20 {words.brief(float(exact.percentile_95[0, 0]))}" in text
@@ -137,6 +142,9 @@ def test_card_says_what_it_costs_and_in_all():
     found = said(view, cheap)
     assert found.headline == "Choose on a private copy."
     assert found.numbers[0].label == "Private copy, median cost"
+    # Copies without users have no cost that JSON could hold.
+    empty = said(view, dataclasses.replace(copy, percentile_95=np.inf))
+    assert [one.value is None for one in empty.numbers] == [False, False, False, True]
     # While copies are being simulated nothing is said of them.
     early = said(view, None)
     assert [one.label for one in early.numbers] == ["Direct choice, median cost", "Direct choice, 1 in 20"]

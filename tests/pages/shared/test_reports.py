@@ -39,6 +39,7 @@ WHOLE = (
     "data owners", "data owners of the data", "data owners, users protected",
     "regression", "regression, entered variance", "training", "training, clipped sums",
     "factorisation, trained", "factorisation of the data, gradient steps",
+    "private choice", "private choice of a quantile",
 )  # fmt: skip
 """Whose answer is one object."""
 

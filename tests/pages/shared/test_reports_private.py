@@ -131,7 +131,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
     at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
-    release_copy(at, 3.0)
+    settled(release_copy(at, 3.0))
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
@@ -141,6 +141,7 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     printed = run(report_content.script_text(content, MADE, public_only=True), tmp_path).splitlines()
     for label, value in card_numbers(at, "private_card"):
         assert f"{label}: {value}" in printed
+    assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
 
 
 def test_a_public_report_does_not_depend_on_the_private_data(taken):
