@@ -51,6 +51,8 @@ class Question:
         alone: What stands in place of data where the settings say all: none are needed then. Empty where data are.
         source: What that setting is where data are given and it is not said; empty where the answer sees to it itself.
         names: What a setting is called here, where the page's parameters have another name: here to there.
+        by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
+            page proposes the same.
     """
 
     of: str
@@ -61,6 +63,7 @@ class Question:
     names: Mapping[str, str] = field(default_factory=dict)
     alone: tuple[Any, ...] = ()
     source: str = ""
+    by_data: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -72,7 +75,9 @@ class Question:
 
 ALONE = " None where the settings below name what is asked about."
 ASKED = {
-    "mean_bound": Question("mean", takes=("value",), stated=("lower", "upper")),
+    "mean_bound": Question(
+        "mean", takes=("value",), stated=("lower", "upper"), by_data=("counts", "variance_source")
+    ),
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
     "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
@@ -163,6 +168,10 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         problems += refused.problems
     if problems:
         raise InvalidInput(problems)
+    if asked.by_data:
+        usual = importlib.import_module(f"dpcore.{asked.of}").usual(brought)
+        unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
+        parameters = dataclasses.replace(parameters, **unsaid)
     answer = answered(brought, parameters)
     said, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
     assert said is not None
@@ -204,7 +213,9 @@ def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
             return name, {
                 here: written[f.name]
                 for here, f in own.items()
-                if _must_be_said(asked, here, f) or getattr(parameters, f.name) != f.default
+                if _must_be_said(asked, here, f)
+                or here in asked.by_data
+                or getattr(parameters, f.name) != f.default
             }
     return None
 
@@ -240,6 +251,8 @@ def _parameters(name: str, asked: Question, kind: Any, settings: Mapping[str, An
     }
     with Problems() as problems:
         for here, given in settings.items():
+            if given is None and here in asked.by_data:
+                continue
             if here not in known:
                 near = difflib.get_close_matches(here, [*known, *asked.columns], 1)
                 problems.add(
@@ -303,7 +316,11 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
         named(name, "private" if name == "disclosure" else empty if name in asked.needs else None)
         for name in asked.columns
     ]
-    rest = [named(name, of.default) for name, of in own.items() if not _must_be_said(asked, name, of)]
+    rest = [
+        named(name, None if name in asked.by_data else of.default)
+        for name, of in own.items()
+        if not _must_be_said(asked, name, of)
+    ]
     data = inspect.Parameter(
         "data", inspect.Parameter.POSITIONAL_ONLY, default=None if asked.alone else empty
     )
@@ -336,6 +353,8 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
         which = f" One of {_listed(options)}." if options else ""
         if name == "source" and asked.source:
             which += f" Where data are given it is {asked.source!r} by default."
+        if name in asked.by_data:
+            which += " By default it follows from the data: see `usual`."
         lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
     lines += [
         "",

@@ -99,9 +99,14 @@ def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
     own = ss.mean_bound(events, own_cap=50, **MEAN)
     assert own.bound == mean.bound
     assert "more compared with the best cap" in own.facts["Your own cap, 50 rows"]
-    private = ss.mean_bound(events, counts="private", **MEAN)
-    assert private.error >= mean.error  # Never less noise for more protection.
-    assert private.assumptions != mean.assumptions
+    public = ss.mean_bound(events, counts="public", **MEAN)
+    assert (
+        mean.error >= public.error
+    )  # Never less noise for more protection, which private data have by default.
+    assert public.assumptions != mean.assumptions
+    read = ss.mean_bound(events, disclosure="public", **MEAN)
+    assert read.parameters.counts.value == "public"
+    assert read.parameters.variance_source.value == "values"
 
 
 def test_a_bad_column_and_a_bad_epsilon_are_said_at_once(events):

@@ -1,6 +1,6 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
-from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
+from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource, usual
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,

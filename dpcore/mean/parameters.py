@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem
 
@@ -25,6 +29,21 @@ class Counts(enum.Enum):
 
     PUBLIC = "public"
     PRIVATE = "private"
+
+
+def usual(data: Dataset) -> Mapping[str, Any]:
+    """What holds of these data where nobody says otherwise, by setting of `MeanParameters`.
+
+    Data that are not public get the private side: how many rows each user has is protected too, and sigma^2 is the
+    worst case. Public counts, or a variance read off private values, put into the bound what no epsilon covers. A DP
+    release is made of data whose users are to be protected, and has no values.
+    """
+    public = data.disclosure is Disclosure.PUBLIC
+    read = public and data.values is not None
+    return {
+        "counts": Counts.PUBLIC if public else Counts.PRIVATE,
+        "variance_source": VarianceSource.FROM_VALUES if read else VarianceSource.WORST_CASE,
+    }
 
 
 @dataclass(frozen=True)

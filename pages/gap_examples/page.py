@@ -6,6 +6,7 @@ from pages.gap_examples import cached, checks, inputs, proof
 from pages.gap_examples.question import QUESTION
 from pages.mean.question import QUESTION as MEAN
 from pages.shared.base import keys
+from pages.shared.fields import setting
 from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session
 
@@ -44,7 +45,7 @@ def body(places: layout.Places) -> None:
 
 def ends() -> tuple[float, float] | None:
     """L and U as they stand on *Mean*; None where nobody has entered them."""
-    lower, upper = (st.session_state.get(MEAN.key(name)) for name in ("lower", "upper"))
+    lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
     return None if lower is None or upper is None else (lower, upper)
 
 

@@ -6,27 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, MeanParameters, VarianceSource
+from dpcore.mean import Counts, MeanParameters, VarianceSource, usual
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Value bounds for public values, and the values as source of the variance where there are some.
+    """Value bounds for public values, and the settings that follow from the data, as `dpcore.mean.usual` has them.
 
-    Bounds that the person entered stay, and so does a source of the variance that differs from the one proposed.
+    What the person chose stays: bounds that they entered, and settings that differ from those proposed; but that the
+    counts of private data are public, or that their variance may be read, was said of other data, and is asked anew.
     A release proposes no bounds: they are as entered, or forgotten.
     """
     found: dict[str, Any] = {}
-    usual = VarianceSource.WORST_CASE if data.values is None else VarianceSource.FROM_VALUES
-    if now["variance_source"] == now["variance_source_proposed"]:
-        found |= {"variance_source": usual, "variance_source_proposed": usual}
-    elif (
+    for name, value in usual(data).items():
+        if data.is_private or now[name] == now[f"{name}_proposed"]:
+            found |= {name: value, f"{name}_proposed": value}
+    if (
         data.values is None
         and data.release is not None
         and now["variance_source"] is VarianceSource.FROM_VALUES
     ):
-        found["variance_source"] = usual
+        found["variance_source"] = VarianceSource.WORST_CASE
     if data.release is not None:
         return found
     ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
@@ -60,6 +61,7 @@ QUESTION = Question(
             width=130,
             asked="Lowest value, L",
             first=0.0,
+            shared="lower",
         ),
         "upper": range_end(
             "Highest value U",
@@ -67,6 +69,7 @@ QUESTION = Question(
             width=130,
             asked="Highest value, U",
             first=1.0,
+            shared="upper",
         ),
         "variance_source": public(
             "Variance of one row's value, σ²",
@@ -102,7 +105,7 @@ QUESTION = Question(
             names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
         ),
     },
-    also=From.PUBLIC.each("proposed", "variance_source_proposed", "tabs", "runs")
+    also=From.PUBLIC.each("proposed", "variance_source_proposed", "counts_proposed", "tabs", "runs")
     | From.VALUES.each("simulated_mean")
     | From.DATA.each("simulation_job"),
     propose=propose,

@@ -11,7 +11,7 @@ from dpcore.per_group import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
 from pages.shared.fields import fields
 from pages.shared.screen import layout, value_range
-from pages.shared.session import stand_ins
+from pages.shared.session import session, stand_ins
 
 OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
 
@@ -35,7 +35,7 @@ def _shown(floor: float | None) -> str:
 
 def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION)
+    fields.start(QUESTION, shares=data is session.dataset())
     state, key = st.session_state, QUESTION.key
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
     fields.refill(QUESTION, "floor", "selection_share", "selection_delta")

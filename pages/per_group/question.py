@@ -111,13 +111,18 @@ QUESTION = Question(
             first=10.0,
             width=120,
         ),
-        "lower": range_end("Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86),
+        "lower": range_end(
+            "Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86, shared="lower"
+        ),
         # Five fields, the button and their gaps fill the line.
-        "upper": range_end("Highest U", sentence="Highest value U", asked="Highest value, U", width=86),
+        "upper": range_end(
+            "Highest U", sentence="Highest value U", asked="Highest value, U", width=86, shared="upper"
+        ),
         "noise": public(
             "Noise",
             "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
+            shared="noise",
         ),
         # Like ε it is published with every release.
         "delta": public(
@@ -126,6 +131,7 @@ QUESTION = Question(
             sentence="δ",
             first=DEFAULT_DELTA,
             width=110,
+            shared="delta",
         ),
         "neighbours": public(
             "Neighbouring data",

@@ -26,7 +26,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import dialogs, keys
 from pages.shared.card import cards, code_panel, file_button
-from pages.shared.fields import fields
+from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
@@ -228,7 +228,7 @@ def _chosen() -> None:
 def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
-    lower, upper = (st.session_state.get(key) for key in (MEAN.key("lower"), MEAN.key("upper")))
+    lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
     cards.label(drawn.facts)
     if wanted is not Wanted.SUM and (lower is None or upper is None):

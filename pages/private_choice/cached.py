@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, MeanProblem
+from dpcore.mean.user_effects import clamp
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.choice_regret import ChoiceRegret
@@ -32,3 +34,18 @@ def over_users(digest: str, parameters: PrivateParameters, _dataset: Dataset) ->
 def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> core.Leak:
     """How one user more moves the number chosen in the clear."""
     return core.leak(_dataset.histogram, without_budget)
+
+
+@cached(max_entries=8)
+def _spread(digest: str, lower: float, upper: float, _dataset: Dataset) -> tuple[float | None, float | None]:
+    """Variance and mean of the clamped values; None where there are none."""
+    values = _dataset.values
+    if values is None:
+        return None, None
+    clamped = clamp(values, lower, upper)
+    return clamped.variance, clamped.mean
+
+
+def mean_problem(data: Dataset, parameters: MeanParameters) -> MeanProblem:
+    """What *Mean* solves with these settings."""
+    return parameters.problem(data.histogram, *_spread(data.digest, parameters.lower, parameters.upper, data))

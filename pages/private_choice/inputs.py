@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.dataset import Dataset
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
+from pages.private_choice import on_mean
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import fields
 from pages.shared.screen import layout
@@ -22,11 +24,12 @@ OF_ONE_QUESTION = {
 """Fields that are shown for some questions only."""
 
 
-def read(places: layout.Places) -> PrivateParameters | None:
+def read(data: Dataset, places: layout.Places) -> PrivateParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
     # A field that is not shown begins anew.
     fields.refill(QUESTION, *_unused())
+    on_mean.follow(data)
     with places.line:
         fields.draw(QUESTION, "epsilon_choice")
         wanted = fields.draw(QUESTION, "wanted")

@@ -8,7 +8,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.private_choice.answer import answered
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import actions, cached, inputs, tabs, work
+from pages.private_choice import actions, cached, inputs, on_mean, tabs, work
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
@@ -21,7 +21,7 @@ data = session.dataset()
 def body(places: layout.Places) -> None:
     """Read the inputs, and show what either way costs, with its button."""
     actions.show_account()
-    parameters = inputs.read(places)
+    parameters = inputs.read(data, places)
     if parameters is not None:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         try:
@@ -42,6 +42,8 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     exact = cached.found(data.digest, parameters, data)
     found = replace(exact, copies=work.over_epsilon(data, parameters))
     answer = answered(data, parameters, found)
+    if said := on_mean.differing(data, parameters, found.best):
+        places.notes.caption(said)
     with places.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, found.copies)

@@ -108,6 +108,7 @@ QUESTION = Question(
             first=2.0,
         ),
     },
-    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew")
+    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed")
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
+    draws=True,
 )

@@ -14,6 +14,7 @@ from pages.quantile.question import QUESTION
 from pages.shared.base import round_numbers
 from pages.shared.fields import fields
 from pages.shared.screen import layout, value_range
+from pages.shared.session import session
 
 BASE_FIELDS = {
     BaseKind.UNIFORM: ("low", "high"),
@@ -34,7 +35,7 @@ IN_TABS = ("alpha", "beta", "gamma")
 
 def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION)
+    fields.start(QUESTION, shares=data is session.dataset())
     _stand_in(data)
     base: BaseKind = st.session_state[QUESTION.key("base")]
     with places.line:

@@ -62,6 +62,7 @@ QUESTION = Question(
             sentence="Lowest value L",
             asked="Lowest value, L",
             width=102,
+            shared="lower",
         ),
         "high": range_end(
             "Highest, U",
@@ -69,6 +70,7 @@ QUESTION = Question(
             sentence="Highest value U",
             asked="Highest value, U",
             width=102,
+            shared="upper",
         ),
         "center": of_values(
             "Mean of ν", _UNIT, sentence="Mean of ν", asked="Mean of the base", width=BASE_FIELD

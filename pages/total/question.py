@@ -32,6 +32,7 @@ QUESTION = Question(
             "Mechanism",
             "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
+            shared="noise",
         ),
         # Like ε it is published with every release.
         "delta": public(
@@ -40,6 +41,7 @@ QUESTION = Question(
             sentence="δ",
             first=DEFAULT_DELTA,
             width=110,
+            shared="delta",
         ),
         "measure": public(
             "Error to minimise",

@@ -80,7 +80,7 @@ def said(answer: Reply) -> tuple[str, ...]:
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     frame = pd.read_csv(EVENTS)
     asked = ss.mean_bound(frame, **MEAN)
-    assert asked.parameters == MeanParameters(1, 0, 100)
+    assert asked.parameters == MeanParameters(1, 0, 100, counts=Counts.PRIVATE)
     assert asked.disclosure is Disclosure.PRIVATE
     assert "do not publish" in str(asked)
     by_hand = frame.groupby("user_id").size().value_counts().to_dict()

@@ -450,12 +450,12 @@ ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1
 PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 
-def private_page(title, tab=None):
+def private_page(title, *held):
     """A page on private uploaded events whose names try to break out."""
     at = on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv")
     assert data(at).is_private
-    if tab is not None:
-        at.session_state[tab[0]] = tab[1]
+    for key, value in held:
+        at.session_state[key] = value
     for question, ends in {
         "Mean": ("mean.lower", "mean.upper"),
         "Quantile": ("quantile.low", "quantile.high"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpcore import mean
 from dpcore.answer import Number
@@ -106,12 +107,11 @@ VARIANCE_LEAKS = (
     "σ² was read off the private values, so it leaks too: take the worst case, or a number from elsewhere."
 )
 LEAKS_COUNTS = (
-    "Your data are private, and a bound read off them is too: the guarantee holds for a bound chosen without them, or "
-    "chosen privately."
+    "A bound read off private data is private too: the guarantee holds for one that is drawn privately, or chosen "
+    "without them."
 )
 PRIVATE_COUNTS = (
-    "Contribution counts are **private too**: neighbours add or remove one user, and errors are delta-method "
-    "approximations."
+    "Counts are **private too** (neighbours add or remove one user); errors are delta-method approximations."
 )
 
 
@@ -158,11 +158,25 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
         said.append(LEAKS_COUNTS if found.private_counts else LEAKS)
         if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
             said.append(VARIANCE_LEAKS)
+        said += _without_the_look(found, parameters)
     if found.problem.histogram.sizes.size == 1:
         said.append("All users have equally many rows, so there is nothing to choose: keep everything.")
     elif found.cap.max_contributions == found.problem.histogram.max_size:
         said.append("Here the best cap keeps every row: privacy noise is cheap beside the sampling error.")
     return " ".join(said)
+
+
+def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
+    """The best cap where counts are private and no values are looked at; nothing where it is so."""
+    read = parameters.variance_source is mean.VarianceSource.FROM_VALUES and found.clamped is not None
+    if found.private_counts and not read:
+        return []
+    source = mean.VarianceSource.WORST_CASE if read else parameters.variance_source
+    asked = replace(parameters, counts=mean.Counts.PRIVATE, variance_source=source)
+    problem = asked.problem(found.problem.histogram)
+    assert isinstance(problem, private_counts.PrivateCountsProblem)
+    rows = wording.counted(private_counts.best_cap(problem).max_contributions, "row")
+    return [f"With {'σ² of the worst case and ' if read else ''}private counts the best cap is **{rows}**."]
 
 
 def _smooth_weights(found: MeanFound) -> str:

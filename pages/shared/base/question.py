@@ -72,6 +72,7 @@ class Field:
         step: What they count by where that is not 1.
         published: Whether every release states it, as it does the ends of a range: it is asked of what the quantity is,
             never of the data. It stays in the browser's address beside private data, too.
+        shared: The piece of a release's setting that it is, which is entered once for all pages; empty for none.
         placeholder: Shown while it is empty.
         width: In pixels; None for as wide as there is room.
     """
@@ -93,6 +94,7 @@ class Field:
     whole: bool = False
     step: float | None = None
     published: bool = False
+    shared: str = ""
     placeholder: str = ""
     width: int | None = None
 
@@ -146,6 +148,7 @@ class Question:
         fields: The fields of that object but the shared epsilon.
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
         propose: What its fields hold for new data, by name, given the data and what they hold now.
+        draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
     """
 
     name: str
@@ -164,6 +167,7 @@ class Question:
     fields: Mapping[str, Field] = field(default_factory=dict)
     also: Mapping[str, From] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    draws: bool = False
 
     def __post_init__(self) -> None:
         asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
-from pages.shared.base import dialogs, keys, page_run
+from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, key_number, number_grid
 from pages.shared.fields import fields
 
@@ -42,8 +45,12 @@ def answer(card: Answer, key: str) -> None:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
     """
+    way = None
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
+        way = _private_way(card)
+    if way is not None and way.drawn is not None:
+        card = way.drawn
     with st.container(key=key):
         st.markdown(f"## {card.headline}")
         if card.numbers:
@@ -52,15 +59,40 @@ def answer(card: Answer, key: str) -> None:
             key_number.show(number.label, number.text, number.note, number.copied, key, error)
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
         label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
+        to_draw = way is not None and way.drawn is None
+        if to_draw:
+            _draw_button(way, key)
         if card.code is not None:
             st.button(
-                "Code for your library",
+                "Use the number as it is" if to_draw else "Code for your library",
                 key=key + keys.CARD_CODE,
                 icon=":material/code:",
-                type=fields.main_button(),
+                type="tertiary" if to_draw else fields.main_button(),
+                help="The program for the bound that was read off the private data, which no ε covers."
+                if to_draw
+                else None,
                 on_click=dialogs.ask,
                 args=(_code_dialog, card.code, card.disclosure, key),
             )
+        if way is not None and not to_draw:
+            _draw_button(way, key)
+
+
+def _private_way(card: Answer) -> Any:
+    """How the card's bound can be drawn privately: the ``Way`` of the question that draws; None where it cannot."""
+    of = next((question for question in catalogue.PAGES if question.draws), None)
+    return None if of is None else importlib.import_module(f"pages.{of.name}.on_card").way(card)
+
+
+def _draw_button(way: Any, key: str) -> None:
+    st.button(
+        way.name,
+        key=f"{key}_draw",
+        icon=":material/casino:",
+        type=fields.main_button() if way.drawn is None else "tertiary",
+        help=way.help,
+        on_click=way.draw,
+    )
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)

@@ -24,6 +24,7 @@ from dpcore.common.markdown import plain
 from dpcore.common.text_fields import field_types
 from pages.shared.base import keys, page_run, projector
 from pages.shared.base.question import Question
+from pages.shared.fields import setting
 
 P = TypeVar("P")
 
@@ -138,10 +139,17 @@ def columns(of: Question, shares: Sequence[int], *names: str) -> list[DeltaGener
     return found
 
 
-def start(of: Question) -> None:
-    """Set what the question's fields begin with, where they hold nothing yet."""
+def start(of: Question, shares: bool = True) -> None:
+    """Set what the question's fields begin with, where they hold nothing yet, and take up the release's setting.
+
+    Args:
+        of: The question.
+        shares: Whether the page shows the data in use; what stands beside a demonstration is about that alone.
+    """
     for name in of.fields:
         st.session_state.setdefault(of.key(name), of.first(name))
+    if shares:
+        setting.follow(of)
 
 
 def refill(of: Question, *names: str) -> None:

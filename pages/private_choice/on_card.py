@@ -1,0 +1,110 @@
+"""The private way on the cards of other questions: their bound, drawn where it is asked for.
+
+The machinery finds this module by `Question.draws` of the question that it belongs to; no question knows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from dpcore.answer import Answer, Number
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import rounded_up
+from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.private_choice.answer import code
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.fixed_point import checked_users
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.total.parameters import Summed, TotalParameters
+from pages.private_choice import actions
+from pages.private_choice.question import QUESTION
+from pages.shared.session import session
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the bound of a card is drawn.
+
+    Attributes:
+        asked: The question of the draw.
+        drawn: The card of the number that was drawn for it last; None before a draw.
+    """
+
+    asked: PrivateParameters
+    drawn: Answer | None
+
+    @property
+    def name(self) -> str:
+        """What the button says."""
+        what = "Draw it privately" if self.drawn is None else "Draw another"
+        return f"{what} (ε = {rounded_up(self.asked.epsilon_choice)})"
+
+    @property
+    def help(self) -> str:
+        """What a press does and spends."""
+        return (
+            f"Draws one bound for these settings, with an ε of its own. {actions.spending(self.asked, copy=False)} "
+            "*Choose privately* compares it with other ways."
+        )
+
+    def draw(self) -> None:
+        """Draw it; for callbacks."""
+        actions.draw_choice(self.asked.choice, self.asked.wanted)
+
+
+def way(card: Answer) -> Way | None:
+    """The private way to the bound of a card on the data in use; None where there is none, or none is needed."""
+    data = session.dataset()
+    if not data.is_private:
+        return None
+    try:
+        asked = _asked(card)
+        if asked is None:
+            return None
+        checked_users(data.histogram)
+        problem = asked.choice
+    except InvalidInput:
+        return None
+    actions.show_account()
+    fitting = [one for wanted, one in actions.choices() if wanted is asked.wanted and one.problem == problem]
+    return Way(asked, _card(card, fitting[-1], asked) if fitting else None)
+
+
+def _asked(card: Answer) -> PrivateParameters | None:
+    question, state = card.parameters, st.session_state
+    entered = {name: state.get(QUESTION.key(name)) for name in ("epsilon_choice", "largest", "margin")}
+    own = {name: value for name, value in entered.items() if value is not None}
+    if "largest" in own:
+        own["largest"] = int(own["largest"])
+    if isinstance(question, MeanParameters):
+        if not card.found.private_counts:
+            return None  # Whoever takes the counts for public has nothing to hide in a bound that is read off them.
+        known = question.variance_source is VarianceSource.ENTERED and question.value_variance is not None
+        share = question.value_variance / question.value_bound**2 if known else 0.25  # type: ignore[operator]
+        return PrivateParameters(question.epsilon, Wanted.CAP, variance_share=share, **own)
+    if isinstance(question, TotalParameters) and question.summed is Summed.ROWS and question.lower is None:
+        return PrivateParameters(question.epsilon, Wanted.SUM, **own)
+    return None
+
+
+def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answer:
+    """The card with the drawn number in place of the one that was read off the data."""
+    rows = wording.counted(int(drawn.value), "row")
+    question = card.parameters
+    ends = (question.lower, question.upper) if isinstance(question, MeanParameters) else (None, None)
+    return replace(
+        card,
+        headline=f"Keep at most {rows} of each user.",
+        numbers=(
+            Number("Bound, drawn privately", rows, "per user", value=int(drawn.value), unit="rows per user"),
+        ),
+        good_enough="",
+        detail=f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}; the release adds ε = "
+        f"{rounded_up(asked.epsilon)}. This bound may be published. The figure may not: it shows private "
+        "data.",
+        disclosure=drawn.facts,
+        code=code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends),
+    )

@@ -1,0 +1,187 @@
+"""One release has one setting: what is entered on one page holds on all, and all say the same number for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpcore import mean, total
+from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from pages.shared.base.catalogue import PAGES
+from tests.pages.driving import data, fine, go, open_app, release_copy, shown_texts, with_data
+
+SHOP = samples.load("shop-events")
+SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
+SKEWED = ContributionHistogram(sizes=[1, 2, 5, 40, 300], users=[400, 90, 40, 12, 2])
+
+
+@pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
+def test_all_pages_find_one_number_for_one_setting(histogram):
+    """Twenty settings side by side."""
+    for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
+        asked = mean.MeanParameters(
+            epsilon, 0.0, 100.0, mean.VarianceSource.ENTERED, share * 100.0**2, counts=mean.Counts.PRIVATE
+        )
+        chosen = PrivateParameters(epsilon, Wanted.CAP, variance_share=share)
+        smooth = dataclasses.replace(chosen, wanted=Wanted.SMOOTH)
+        for counts in mean.Counts:
+            problem = dataclasses.replace(asked, counts=counts).problem(histogram)
+            cap = mean.best_cap(problem).max_contributions
+            # Where the error is the same at two caps, either is best.
+            there = chosen.condition.best_bound(histogram)
+            assert mean.capped_variance(problem, there) == pytest.approx(
+                mean.capped_variance(problem, cap), rel=1e-12
+            )
+            assert smooth.condition.best_bound(histogram) == pytest.approx(
+                mean.best_smooth(problem).threshold
+            )
+    for epsilon in (0.05, 0.3, 1.0, 3.0):
+        amounts = Amounts.from_histogram(histogram)
+        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, whole=True)
+        there = PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(histogram)
+        best = total.best_bound(bound)
+        at_both = total.errors(bound, [there, best.max_total])
+        assert at_both.bias[0] + at_both.noise[0] == pytest.approx(at_both.bias[1] + at_both.noise[1])
+
+
+def test_private_data_get_the_private_side_and_every_page_the_same_number():
+    at = with_data(open_app("Mean"), SECRET)
+    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
+    fine(at.run())
+    assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
+    cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
+    assert f"Keep at most {cap} rows" in shown_texts(at)
+    at.session_state["private_choice.wanted"] = Wanted.CAP
+    go(at, "Choose privately")
+    assert f"would be {cap}" in shown_texts(at)
+    assert "*Mean* finds" not in shown_texts(at)
+
+    # A look at the values is a choice of the person's own, and both pages then say both numbers.
+    at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
+    at.session_state["mean.counts"] = mean.Counts.PUBLIC
+    go(at, "Mean")
+    values = np.clip(SECRET.values.values, 0.0, 100.0)
+    looked = mean.best_cap(
+        mean.MeanProblem(SECRET.histogram, 1.0, 100.0, float(values.var(ddof=1)))
+    ).max_contributions
+    assert looked != cap
+    assert f"Keep at most {looked} rows" in shown_texts(at)
+    assert f"private counts the best cap is **{cap} rows**" in shown_texts(at)
+    go(at, "Choose privately")
+    assert f"*Mean* finds {looked} for this release and this page {cap}" in shown_texts(at)
+
+
+def test_a_setting_that_is_entered_once_holds_on_all_pages():
+    at = fine(with_data(open_app("Mean"), SECRET).run())
+    fine(at.number_input(key="mean.lower").set_value(2.0).run())
+    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+    go(at, "Quantile")
+    assert (at.number_input(key="quantile.low").value, at.number_input(key="quantile.high").value) == (
+        2.0,
+        80.0,
+    )
+    fine(at.number_input(key="quantile.high").set_value(90.0).run())
+    at.session_state["per_group.statistic"] = next(
+        one
+        for one in next(q for q in PAGES if q.name == "per_group").fields["statistic"].names
+        if one.name == "MEAN"
+    )
+    go(at, "Per group")
+    assert (at.number_input(key="per_group.lower").value, at.number_input(key="per_group.upper").value) == (
+        2.0,
+        90.0,
+    )
+    # One that is cleared is asked for where it was cleared; the other pages keep theirs, also after a further visit.
+    fine(at.number_input(key="per_group.upper").set_value(None).run())
+    assert fine(at.run()).number_input(key="per_group.upper").value is None
+    go(at, "Mean")
+    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 90.0)
+    at.session_state["total.mechanism"] = next(
+        one
+        for one in next(q for q in PAGES if q.name == "total").fields["mechanism"].names
+        if one.name == "GAUSSIAN"
+    )
+    go(at, "Sum and count")
+    fine(at.number_input(key="total.delta").set_value(1e-8).run())
+    go(at, "Per group")
+    assert at.number_input(key="per_group.delta").value == 1e-8
+
+
+def test_the_range_beside_a_demonstration_is_about_that_alone():
+    at = fine(open_app("Mean").run())
+    assert data(at).values is None
+    fine(at.number_input(key="mean.upper").set_value(7.0).run())
+    go(at, "Quantile")
+    assert at.number_input(key="quantile.high").value == 100.0
+    fine(at.number_input(key="quantile.high").set_value(60.0).run())
+    go(at, "Mean")
+    assert at.number_input(key="mean.upper").value == 7.0
+
+
+def test_a_range_of_private_values_is_forgotten_with_them():
+    at = fine(with_data(open_app("Mean"), SECRET).run())
+    fine(at.number_input(key="mean.lower").set_value(2.0).run())
+    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+
+    release_copy(go(at, "Choose privately"))
+    go(at, "Per group")
+    assert 80.0 not in at.session_state["release_setting"].values()
+    assert 80.0 not in at.session_state["release_setting_seen"].values()
+    assert at.session_state["per_group.upper"] is None
+
+
+def test_a_variance_of_public_data_is_followed():
+    at = with_data(open_app("Mean"), SHOP)
+    at.session_state["private_choice.wanted"] = Wanted.CAP
+    fine(at.run())
+    go(at, "Choose privately")
+    assert "*Mean* finds" not in shown_texts(at)
+    expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
+    assert math.isclose(at.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "wanted"), [("Mean", "mean", Wanted.CAP), ("Sum and count", "total", Wanted.SUM)]
+)
+def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
+    at = with_data(open_app(title), SECRET)
+    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
+    fine(at.run())
+    draw, code = at.button(key=f"{name}_card_draw"), at.button(key=f"{name}_card_code")
+    assert (draw.label, code.label) == ("Draw it privately (ε = 0.1)", "Use the number as it is")
+    assert "Spends ε = 0.1" in draw.help
+    fine(draw.click().run())
+    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    ((of, drawn),) = choices
+    assert of is wanted
+    assert drawn.problem == PrivateParameters(1.0, wanted).choice
+    assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(at)
+    assert drawn.facts.label in shown_texts(at)
+    assert "the release adds ε = 1" in shown_texts(at)
+    assert at.button(key=f"{name}_card_code").label == "Code for your library"
+    shown = fine(at.button(key=f"{name}_card_code").click().run())
+    assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
+    # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.
+    fine(at.number_input(key="epsilon").set_value(3.0).run())
+    assert at.button(key=f"{name}_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert "With what was spent before in this window, **ε = 0.2**" in at.button(key=f"{name}_card_draw").help
+    assert drawn.facts.label not in shown_texts(at)
+    assert shown_texts(go(at, "Choose privately")).count(drawn.facts.label) == 1
+
+
+def test_nothing_is_drawn_where_nothing_needs_it():
+    for data_set in (SHOP, dataclasses.replace(SECRET, values=None)):
+        at = with_data(open_app("Mean"), data_set)
+        at.session_state["mean.counts"] = mean.Counts.PUBLIC
+        fine(at.run())
+        assert not [button for button in at.button if button.key == "mean_card_draw"]
