@@ -27,7 +27,7 @@ def read(places: layout.Places) -> LearningParameters | None:
         fields.draw(QUESTION, "loss_variance", disabled=not takes_variance)
         fields.draw(QUESTION, "privacy_constant")
     with places.more("learning_more"):
-        fields.draw_all(QUESTION, "own_cap", "bias", "privacy_form")
+        fields.draw_all(QUESTION, "bias", "privacy_form")
         if own:
             fields.draw(QUESTION, "privacy_power")
         fields.draw_all(QUESTION, "vc_dimension", "finite_sample_constant", "failure_probability")
@@ -37,6 +37,6 @@ def read(places: layout.Places) -> LearningParameters | None:
             # Those of the population stand in tabs, which a refused question does not show.
             QUESTION,
             unused=() if own else ("privacy_power",),
-            aside=("own_cap", *POPULATION),
+            aside=(*QUESTION.own, *POPULATION),
         )
     return parameters

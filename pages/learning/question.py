@@ -22,10 +22,12 @@ QUESTION = Question(
     group="Models",
     lead="You train a model with an ε-differentially private learner, on at most τ rows of each user. "
     "**How many rows may one user contribute?**",
+    step="a model",
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
+    own=("own_cap",),
     fields={
         "bias": public(
             "Bound on the bias",
@@ -87,7 +89,7 @@ QUESTION = Question(
             asked="Constant of the finite-sample term",
         ),
         "own_cap": Field(
-            "Compare your own cap",
+            "Compare your own bound",
             "Optional: a bound that you use today, in rows per user.",
             renewed=True,
             asked="Your own cap, rows per user",

@@ -28,7 +28,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     with places.line:
         fields.draw_all(QUESTION, "lower", "upper")
     with places.more("mean_more"):
-        fields.draw_all(QUESTION, "own_cap", "counts")
+        fields.draw(QUESTION, "counts")
         sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
         source = fields.draw(QUESTION, "variance_source", options=sources)
         entered = source is mean.VarianceSource.ENTERED
@@ -40,7 +40,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
             return None
         stand_ins.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
         parameters: mean.MeanParameters | None = fields.build(
-            QUESTION, unused=() if entered else ("value_variance",)
+            QUESTION, unused=() if entered else ("value_variance",), aside=QUESTION.own
         )
         if parameters is not None and data.values is None and parameters.variance_source is FROM_VALUES:
             st.caption("These data have no values to read σ² from: the worst case stands in for it.")

@@ -50,10 +50,12 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
     "contribute?**",
+    step="a mean",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
+    own=("own_cap",),
     fields={
         "lower": range_end(
             "Lowest value L",
@@ -90,7 +92,7 @@ QUESTION = Question(
             width=170,
         ),
         "own_cap": Field(
-            "Compare your own cap",
+            "Compare your own bound",
             "Optional: a bound you use today, in rows per user.",
             renewed=True,
             asked="Your own cap, rows per user",

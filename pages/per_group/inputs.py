@@ -72,7 +72,6 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         if noise is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
         fields.draw(QUESTION, "neighbours")
-        fields.draw_row(QUESTION, "own_groups", "own_amount")
     unused = [
         *(() if noise is NoiseKind.GAUSSIAN else ("delta",)),
         *(() if objective.floored else ("floor",)),
@@ -95,5 +94,7 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
             if value_range.ask(data, ends):
                 return None
             stand_ins.say_cleared(ends)
-        parameters: PerGroupParameters | None = fields.build(QUESTION, unused=tuple(unused))
+        parameters: PerGroupParameters | None = fields.build(
+            QUESTION, unused=tuple(unused), aside=QUESTION.own
+        )
     return parameters

@@ -42,10 +42,12 @@ QUESTION = Question(
     url_path="per-group",
     group="Choose a bound",
     lead="You release a number per group. **To how many groups (L0) may one user add, how much to each (L∞)?**",
+    step="per group",
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much in each?",
     release="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
     parameters=PerGroupParameters,
+    own=("own_groups", "own_amount"),
     fields={
         # Every release says what it is.
         "statistic": public(

@@ -41,7 +41,6 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     with places.line:
         fields.draw_all(QUESTION, "quantiles", *BASE_FIELDS[base])
     with places.more("quantile_more"):
-        fields.draw(QUESTION, "own_bound")
         if fields.draw(QUESTION, "weighting") is not Weighting.NONE:
             fields.draw(QUESTION, "bound_from")
         fields.draw(QUESTION, "base")
@@ -52,7 +51,7 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
         parameters: QuantileParameters | None = fields.build(
             QUESTION,
             unused={name for kind, names in BASE_FIELDS.items() if kind is not base for name in names},
-            aside=IN_TABS,
+            aside=(*IN_TABS, *QUESTION.own),
         )
         if parameters is not None:
             _warn(data, parameters)

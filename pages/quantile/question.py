@@ -33,10 +33,12 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release a median or other quantiles, with ε-differential privacy for every user. **How many rows may one "
     "user count for?**",
+    step="a quantile",
     sentence="I release a median or other quantiles: how should users' values be weighted, and how close do I get?",
     release="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
+    own=("own_bound",),
     fields={
         # What is asked for, and by which method: every release says it.
         "quantiles": public(

@@ -31,8 +31,6 @@ def show(places: layout.Places, signed: bool) -> None:
         if signed:
             fields.draw_all(QUESTION, "lower", "upper")
     with places.more("total_more"):
-        if not signed:
-            fields.draw(QUESTION, "own_bound")
         fields.draw_all(QUESTION, "mechanism", "measure")
 
 
@@ -47,6 +45,6 @@ def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
     gaussian = st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
-        QUESTION, unused=() if gaussian else ("delta",), aside=IN_TABS
+        QUESTION, unused=() if gaussian else ("delta",), aside=(*IN_TABS, *QUESTION.own)
     )
     return found

@@ -47,6 +47,7 @@ def body(places: layout.Places) -> None:
         lambda: tabs.show_files(data, answer, signed),
         used=lambda: words.summed(held, data),
         remembered="signed_tabs" if signed else "tabs",
+        own=() if signed else None,
     )
     if not signed:
         with places.below:

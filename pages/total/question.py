@@ -16,10 +16,12 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release how many rows there are, or what they add up to, with differential privacy for every user. "
     "**How much may one user add?**",
+    step="a sum or count",
     sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
+    own=("own_bound",),
     fields={
         # Which of two quantities is released; every release says it.
         "summed": public(
@@ -52,7 +54,7 @@ QUESTION = Question(
         ),
         # In the unit of a column that other data may not have.
         "own_bound": Field(
-            "Compare your own T",
+            "Compare your own bound",
             "Optional: a bound you use today, in rows per user or in the unit of the column.",
             renewed=True,
             asked="Your own bound T",

@@ -16,7 +16,6 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import generators, samples
-from dpcore.mean.user_effects import clamp
 from pages.shared.fields.ranges import DEFAULT_EPSILON, EPSILON_STEPS
 from tests.browser.browser import settle, stop_button
 
@@ -65,9 +64,8 @@ def enter(field: Locator, text: str) -> None:
 
 
 def own_cap(page: Page) -> Locator:
-    """The field of a cap of one's own, its popover opened."""
-    press(page.get_by_role("button", name="More settings"))
-    return page.get_by_role("spinbutton", name="Compare your own cap")
+    """The field of a bound of one's own, under the card."""
+    return page.get_by_role("spinbutton", name="Compare your own bound")
 
 
 def best_cap(page: Page) -> str:
@@ -160,9 +158,9 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     assert after["traces"]["Total, cap"] != before["traces"]["Total, cap"]
     assert after["traces"]["Best cap"] != before["traces"]["Best cap"]
     assert (after["x"], after["y"]) == (before["x"], before["y"])
-    variance = clamp(samples.load("shop-events").values, 0.0, 100.0).variance
-    problem = mean.MeanProblem(histogram, moved, 100.0, variance)
-    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+    # On private data the counts are private too, and the variance is the worst case: (U - L)^2 / 4.
+    problem = mean.private_counts.PrivateCountsProblem(histogram, moved, 100.0, 2500.0)
+    assert best_cap(page) == wording.counted(mean.private_counts.best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:
@@ -170,8 +168,12 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     assert "PRIVATE-do-not-publish" in waiting.value.suggested_filename
     with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    total = sum(int(row["users"]) * int(row["size"]) * float(row["row_weight"]) for row in rows)
-    assert total == pytest.approx(1.0, rel=1e-9)
+    # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
+    threshold = max(int(row["size"]) * float(row["row_weight"]) for row in rows)
+    assert [float(row["row_weight"]) for row in rows] == pytest.approx(
+        [min(1.0, threshold / int(row["size"])) for row in rows], rel=1e-12
+    )
+    assert 1 < threshold < max(int(row["size"]) for row in rows)
     assert sum(int(row["users"]) * int(row["size"]) for row in rows) == histogram.num_rows
     assert {row["label"] for row in rows} == {"computed from private data (do not publish)"}
 

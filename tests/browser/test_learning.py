@@ -26,7 +26,7 @@ def test_a_cap_is_tried_a_simulation_stopped_and_the_choice_taken_away(page: Pag
     )
 
     page.get_by_role("button", name="More settings").click()
-    own = page.get_by_role("spinbutton", name="Compare your own cap")
+    own = page.get_by_role("spinbutton", name="Compare your own bound")
     own.fill("10")
     own.press("Enter")
     settle(page)

@@ -31,6 +31,8 @@ class Drawn:
         in_main: Whether what is drawn now stands in the place of the main figure.
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
+        shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
+        key: Of that card.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
         answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
             None for the page's.
@@ -43,6 +45,8 @@ class Drawn:
     in_main: bool = False
     figure: go.Figure | None = None
     card: Any = None
+    shown: Any = None
+    key: str = ""
     own: Any = None
     answered: Any = None
 

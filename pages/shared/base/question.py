@@ -139,6 +139,7 @@ class Question:
         group: Heading in the sidebar; empty for none.
         sentence: What the page answers, one sentence; Start shows it, and the sidebar.
         lead: The sentence under the page's title, Markdown.
+        step: What is released, in a word or two, on a page that chooses a bound, where the strip stands; else empty.
         heading: The page's title where it is not the one in the sidebar.
         release: What a person says they want to release when this page is the answer; empty for none.
         answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
@@ -148,6 +149,7 @@ class Question:
         fields: The fields of that object but the shared epsilon.
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
         propose: What its fields hold for new data, by name, given the data and what they hold now.
+        own: Fields for a bound of the person's own, which stand under the answer.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
     """
 
@@ -158,6 +160,7 @@ class Question:
     group: str
     sentence: str
     lead: str = ""
+    step: str = ""
     heading: str = ""
     release: str = ""
     answers_from: tuple[Facet, ...] = ()
@@ -167,6 +170,7 @@ class Question:
     fields: Mapping[str, Field] = field(default_factory=dict)
     also: Mapping[str, From] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    own: tuple[str, ...] = ()
     draws: bool = False
 
     def __post_init__(self) -> None:

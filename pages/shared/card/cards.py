@@ -51,6 +51,8 @@ def answer(card: Answer, key: str) -> None:
         way = _private_way(card)
     if way is not None and way.drawn is not None:
         card = way.drawn
+    if run is not None and run.shown is None:
+        run.shown, run.key = card, key
     with st.container(key=key):
         st.markdown(f"## {card.headline}")
         if card.numbers:

@@ -290,6 +290,9 @@ def build(
     if found is None:
         say(made(of.parameters, values, labels, names=names)[1] or problems)
         return None
+    whole = made(of.parameters, values, labels, names=names)[0]
+    if whole is not None:  # Two that go together, of one's own pair, are no good one by one.
+        return whole
     for name in aside:
         if name not in values:
             continue

@@ -15,7 +15,7 @@ from pages.shared.base import catalogue, dialogs, keys, page_run, projector, tur
 from pages.shared.base.question import Question
 from pages.shared.compare import compare_tab, pin_table, second_data_set
 from pages.shared.fields import ranges
-from pages.shared.screen import address, tour_bar
+from pages.shared.screen import address, strip, tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
 
 FIGURE_SHARE = (3, 2)
@@ -77,10 +77,12 @@ def show(
         tour.follow()
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.title(of.heading or of.title, width="content")
+        top.title(of.heading or of.title, width="content", help=of.lead if of.step else None)
         link = top.container(width="content", key="shell_link", horizontal=True)
         touring = shelf.tour()
-        if touring is None:
+        if touring is None and of.step:
+            way = st.container(height=strip.HEIGHT, border=False, key="strip_place")
+        elif touring is None:
             st.markdown(of.lead)
         else:  # In its place: what the page is about, the step's question says.
             bar = st.container(key="tour_bar")
@@ -102,7 +104,10 @@ def show(
             body(Places(line, notes, page_run.MainPlace(figure), answer, below))
         finally:
             page_run.begin(None)
-        if touring is not None:
+        if touring is None and of.step:
+            with way:
+                strip.draw(of, run)
+        elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
                 tour_bar.draw(of, touring)
         with below:

@@ -503,7 +503,8 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
         fine(widget.set_value(value).run())
         assert sentence in errors(at)
-        assert not metrics_of(at)
+        # Without a bound to compare with, the best one is what it was.
+        assert bool(metrics_of(at)) is (key == "quantile.own_bound")
         widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
         if sentence == "got 7":
             go(at, "Your data")

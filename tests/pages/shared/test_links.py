@@ -690,7 +690,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     content = ("user_id,amount\n" + rows).encode()
     at = on_file(content, "Mean")
     at.number_input(key="mean.lower").set_value(-3.5)
-    at.number_input(key="mean.upper").set_value(93.25)
+    fine(at.number_input(key="mean.upper").set_value(93.25).run())
     at.number_input(key="mean.own_cap").set_value(6.0)
     fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
     assert address_of(at) == {

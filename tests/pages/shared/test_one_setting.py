@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 
 from dpcore import mean, total
+from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -17,7 +19,7 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.shared.base.catalogue import PAGES
-from tests.pages.driving import data, fine, go, open_app, release_copy, shown_texts, with_data
+from tests.pages.driving import data, fine, go, metrics_of, open_app, release_copy, shown_texts, with_data
 
 SHOP = samples.load("shop-events")
 SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -185,3 +187,60 @@ def test_nothing_is_drawn_where_nothing_needs_it():
         at.session_state["mean.counts"] = mean.Counts.PUBLIC
         fine(at.run())
         assert not [button for button in at.button if button.key == "mean_card_draw"]
+
+
+def strip(at):
+    """What each step of the strip holds; with ``!`` where it is the one to take."""
+    (told,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
+    return {
+        step["name"]: step["held"] + ("!" if step["lacking"] else "") for step in json.loads(told)["steps"]
+    }
+
+
+@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a cap"])
+def test_the_strip_says_what_each_step_holds(title):
+    at = fine(with_data(open_app(title), SHOP).run())
+    steps = strip(at)
+    assert list(steps) == ["Data", "Release", "Range", "Bound", "Private?", "Code"]
+    assert steps["Data"] == "Shop purchases…"
+    assert steps["Private?"] == "public data"
+    assert steps["Bound"] == metrics_of(at)[0].value
+    assert steps["Code"] == "ready"
+
+
+def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
+    at = fine(with_data(open_app("Mean"), SECRET).run())
+    assert strip(at)["Range"] == "missing!"
+    assert (strip(at)["Bound"], strip(at)["Code"]) == ("", "")
+    fine(at.number_input(key="mean.lower").set_value(0.0).run())
+    assert strip(at)["Range"] == "missing!"
+    fine(at.number_input(key="mean.upper").set_value(100.0).run())
+    steps = strip(at)
+    assert (steps["Range"], steps["Private?"], steps["Code"]) == ("0 to 100", "not yet!", "ready")
+    fine(at.button(key="mean_card_draw").click().run())
+    steps = strip(at)
+    assert steps["Private?"] == "drawn, ε = 0.1"
+    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    assert steps["Bound"] == wording.counted(int(choices[-1][1].value), "row")
+    # A sum of rows asks for no range.
+    assert strip(go(at, "Sum and count"))["Range"] == "not needed"
+
+
+def test_a_bound_of_ones_own_is_compared_under_the_card():
+    at = fine(with_data(open_app("Mean"), SHOP).run())
+    fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
+    (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own cap, 50 rows")}
+    answer = mean.MeanParameters(
+        1.0, 0.0, 100.0, mean.VarianceSource.FROM_VALUES, own_cap=50, counts=mean.Counts.PUBLIC
+    )
+    variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
+    problem = answer.problem(SHOP.histogram, variance)
+    ratio = math.sqrt(
+        mean.capped_variance(problem, 50)
+        / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
+    )
+    assert f"{ratio:.1f} times as much compared with the best cap" in said
+    # What is wrong with it is said beside it, and the answer stands.
+    fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
+    assert metrics_of(at)
+    assert "must be a whole number" in shown_texts(at)

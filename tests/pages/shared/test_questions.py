@@ -91,7 +91,7 @@ def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
 WHOLE = {
-    "Mean's own cap": ("Mean", "", "", "mean.own_cap", False),
+    "Mean's own cap": ("Mean", "", "", "mean.own_cap", True),
     "runs": ("Sum and count", "total.tabs", "Four ways to choose T", "total.runs", True),
     "seed": ("Sum and count", "total.tabs", "Four ways to choose T", "total.seed", True),
     "VC dimension": ("Learning under a cap", "", "", "learning.vc_dimension", False),

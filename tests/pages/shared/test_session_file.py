@@ -208,7 +208,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         "Highest value U",
         "nowhere: there is no",
         "Contribution counts",
-        "own cap cannot be this: -5",
+        "own bound cannot be this: -5",
     ):
         assert any(words in sentence for sentence in said), words
     assert len(said) == 8

@@ -220,7 +220,7 @@ def test_a_bad_own_bound_gives_a_sentence_and_stays():
     at = enter(open_app(TITLE), "total.own_bound", 2.5)
     assert "Your own T must be a whole number" in errors(at)
     assert at.number_input(key="total.own_bound").value == 2.5
-    assert metrics_of(at) == []
+    assert metrics_of(at)  # The best bound does not hang on it.
 
 
 @pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), ("total.delta", "δ")])

@@ -1,0 +1,176 @@
+"""The way from the data to the code, in one line over the pages that choose a bound: what each step holds, or lacks.
+
+A press on a step goes there: to its page, to its field or button on this one, or into the code.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore.answer import Answer
+from dpcore.common import wording
+from dpcore.common.privacy import ReleaseFacts, rounded_up
+from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base.question import Question
+from pages.shared.fields import setting
+from pages.shared.session import session
+
+HEIGHT = 36
+"""In pixels: one line; on a narrow screen there are three."""
+LONGEST_NAME = 18
+"""Characters of the name of the data."""
+MISSING = "missing"
+
+_HTML = '<nav class="sweetspot-strip" aria-label="From the data to the code"></nav>'
+_STYLE = """
+.sweetspot-strip {
+  display: flex; align-items: center; gap: 0.1rem; height: 2.1rem;
+  color: var(--st-text-color); font-family: var(--st-font); font-size: 0.875rem; white-space: nowrap;
+}
+.sweetspot-strip button {
+  font: inherit; color: inherit; background: none; border: 1px solid transparent; cursor: pointer;
+  border-radius: var(--st-button-radius); padding: 0.2rem 0.4rem;
+}
+.sweetspot-strip button:hover { border-color: var(--st-primary-color); }
+.sweetspot-strip button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
+.sweetspot-strip .lacking { border: 1px dashed var(--st-primary-color); }
+.sweetspot-strip span:not(:last-child)::after { content: "\\203a"; margin-left: 0.1rem; }
+.sweetspot-strip b { font-weight: 600; }
+@container (max-width: 43rem) {
+  .sweetspot-strip { flex-wrap: wrap; height: auto; }
+}
+:has(> .st-key-strip_place), .st-key-strip_place, .st-key-strip {
+  flex: 0 0 auto !important; height: auto !important; overflow: visible !important;
+}
+.st-key-strip_place { container-type: inline-size; min-height: 36px; }
+"""
+_SCRIPT = """
+export default ({ data, parentElement, setTriggerValue }) => {
+  const strip = parentElement.querySelector("nav");
+  const parts = [];
+  for (const step of data.steps) {
+    const button = document.createElement("button");
+    button.type = "button";
+    const name = document.createElement("b");
+    name.textContent = step.name;
+    button.append(name, step.held ? " " + step.held : "");
+    button.className = step.lacking ? "lacking" : "";
+    button.onclick = () => {
+      const there = step.goal ? document.querySelector(step.goal) : null;
+      if (!there) return setTriggerValue("step", step.name);
+      there.scrollIntoView({ block: "nearest" });
+      if (step.press) there.click(); else there.focus();
+    };
+    const part = document.createElement("span");
+    part.append(button);
+    parts.push(part);
+  }
+  const focused = parentElement.activeElement ?? document.activeElement;
+  const at = Array.from(strip.querySelectorAll("button")).indexOf(focused);
+  strip.replaceChildren(...parts);
+  if (at >= 0) strip.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+};
+"""
+_mount = st.components.v2.component(
+    "sweetspot_strip", html=_HTML, css=_STYLE, js=_SCRIPT, isolate_styles=False
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the way.
+
+    Attributes:
+        name: What it is.
+        held: What it holds now, in a word or two.
+        lacking: Whether it is the step to take next.
+        page: Title of the page it is taken on; empty for this one.
+        goal: CSS of the field or button on this page that it leads to, where that is there.
+        press: Whether that is pressed, and not only shown.
+    """
+
+    name: str
+    held: str
+    lacking: bool = False
+    page: str = ""
+    goal: str = ""
+    press: bool = False
+
+
+def draw(of: Question, run: page_run.Drawn) -> None:
+    """Draw it, once the page has drawn its answer."""
+    found = steps(of, run)
+    told = [
+        {
+            "name": step.name,
+            "held": step.held,
+            "lacking": step.lacking,
+            "goal": step.goal,
+            "press": step.press,
+        }
+        for step in found
+    ]
+    pressed = _mount(key="strip", data={"steps": told}, height=HEIGHT, on_step_change=_nothing).step
+    page = next((step.page for step in found if step.name == pressed), "")
+    if page:
+        st.switch_page(catalogue.page(page).path)
+
+
+def _nothing() -> None:
+    """Streamlit hands on what was pressed only where something is called."""
+
+
+def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
+    """The steps, as the page stands."""
+    data, card = session.dataset(), run.shown
+    name = data.name
+    if len(name) > LONGEST_NAME:
+        name = textwrap.shorten(name, LONGEST_NAME, placeholder="").rstrip(" :,;(-")
+        if len(name) < LONGEST_NAME / 2:  # A long first word.
+            name = data.name[: LONGEST_NAME - 1]
+        name += "\N{HORIZONTAL ELLIPSIS}"
+    answered = card is not None and bool(card.numbers)
+    return (
+        Step("Data", name, page="Your data"),
+        Step("Release", of.step, page="Start"),
+        _range(of, card),
+        Step("Bound", card.numbers[0].text if answered else "", goal=".sweetspot-number button"),
+        _private(data.is_private, card, run),
+        Step(
+            "Code",
+            "" if card is None or card.code is None else "ready",
+            goal=_button(run, keys.CARD_CODE),
+            press=True,
+        ),
+    )
+
+
+def _button(run: page_run.Drawn, name: str) -> str:
+    return f".st-key-{run.key}{name} button" if run.key else ""
+
+
+def _range(of: Question, card: Answer | None) -> Step:
+    ends = {
+        of.fields[name].shared: name for name in of.fields if of.fields[name].shared in ("lower", "upper")
+    }
+    asked = None if card is None else card.parameters
+    if card is not None and (not ends or all(getattr(asked, name, None) is None for name in ends.values())):
+        return Step("Range", "not needed")
+    held = [None if end not in ends else setting.held(of, ends[end]) for end in ("lower", "upper")]
+    if None in held:
+        label = of.fields[ends["lower"]].label if ends else ""
+        return Step("Range", MISSING, lacking=True, goal=f'input[aria-label="{label}"]')
+    low, high = (wording.entered(end) for end in held if end is not None)
+    return Step("Range", f"{low} to {high}", goal=f'input[aria-label="{of.fields[ends["lower"]].label}"]')
+
+
+def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
+    page = "Choose privately"
+    if card is not None and isinstance(card.disclosure, ReleaseFacts):
+        return Step("Private?", f"drawn, ε = {rounded_up(card.disclosure.epsilon)}", page=page)
+    if not private:
+        return Step("Private?", "public data", page=page)
+    return Step("Private?", "not yet", lacking=card is not None, page=page, goal=_button(run, "_draw"))
