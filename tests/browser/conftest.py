@@ -34,6 +34,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Nothing glides or fades in: drawing that for nobody takes a seventh of the browser's processor time and a tenth of
+# the server's, as pages wait until it is over. Kept apart from the page's own styles, which its scripts rewrite.
+STILL = """(() => {
+    const still = new CSSStyleSheet();
+    still.replaceSync("*, *::before, *::after { animation: none !important; transition: none !important; }");
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
+})()"""
 # Opened at /mean, Streamlit's own script asks below /mean first and then at the root, as it cannot know
 # where it is mounted.
 HARMLESS = re.compile(r"status of 404 .* http://[^/]+/[^/]+/_stcore/(health|host-config)$")
@@ -200,6 +207,7 @@ class Window:
 def _windows(browser: Browser, app_url: str) -> Iterator[Window]:
     context = browser.new_context(accept_downloads=True, viewport=VIEWPORT)
     context.set_default_timeout(PATIENCE)
+    context.add_init_script(STILL)
     yield Window(context, app_url)
     context.close()
 
