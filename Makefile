@@ -6,8 +6,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
-# Two more than there are cores, as the workers of the browser tests mostly wait; more than four only cost memory.
-TEST_WORKERS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
+# One more than there are cores, as the workers of the browser tests mostly wait; two more run 8 % slower on two cores.
+TEST_WORKERS ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 PYTEST_ARGS ?=
 # How many times the examples of `make test` a search takes.
 SEARCH_TIMES ?= 20

@@ -75,6 +75,9 @@ def _say(opened: _Opened | None) -> None:
     if opened.found.left_out:
         lines = "\n".join(f"- {plain(words, 400)}" for words in opened.found.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
+        for file in opened.found.content.files:
+            if session.dataset().name != file.name:
+                st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
     if opened.found.not_followed:
         st.warning(
             "These settings of the file were not followed; all others were.", icon=":material/warning:"

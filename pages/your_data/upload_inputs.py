@@ -13,12 +13,12 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput, problems_of
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
 from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import jobs
-from pages.shared.session import session
+from pages.shared.session import known_files, session
 from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
 
@@ -54,7 +54,12 @@ def panel() -> None:
     ):
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
-    _bring()
+    # The screen belongs to the questions about a file, and then to what its data show.
+    if (session.is_file() or waits()) and not ENTRY.problems:
+        with st.expander("Bring another file", icon=":material/upload_file:"):
+            _bring()
+    else:
+        _bring()
     ENTRY.say()
     if st.session_state[QUESTION.key("upload_stopped")]:
         st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
@@ -180,10 +185,10 @@ def _finish_look() -> None:
     if source.complete:
         source.close()  # every row is in memory
     state[QUESTION.key("upload_table")] = source
-    upload_roles.propose(roles)
+    known = known_files.with_columns(source.columns)
+    upload_roles.propose(roles if known is None else known.roles)
     stated = upload_roles.stated_release(source, roles)
     state[QUESTION.key("upload_public")] = Disclosure.PRIVATE if stated is None else Disclosure.DP_RELEASE
-    state[QUESTION.key("upload_missing")] = MissingUsers.LEAVE_OUT
     state[QUESTION.key("upload_copies")] = False
     state[QUESTION.key("upload_names")] = ", ".join(source.columns)
 
@@ -192,6 +197,8 @@ def _use(source: counting.Source, roles: Roles) -> None:
     chosen: Disclosure = st.session_state[QUESTION.key("upload_public")]
     stated = upload_roles.stated_release(source, roles)
     provenance = stated if chosen is Disclosure.DP_RELEASE and stated is not None else chosen
+    label = Disclosure.PRIVATE if chosen is Disclosure.PRIVATE else Disclosure.PUBLIC
+    known_files.keep([known_files.KnownFile(source.name, tuple(source.columns), roles, label)])
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(QUESTION.key("upload_copies")))

@@ -16,6 +16,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_rol
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
+from pages.shared.session import known_files
 from pages.your_data.question import QUESTION
 
 NONE = "(none)"
@@ -33,10 +34,25 @@ ROLES_OF = {
     TableKind.HISTOGRAM: ("size", "users"),
 }
 OPTIONAL = ("value", "task")
+KINDS = {
+    TableKind.EVENTS: "A contribution",
+    TableKind.COUNTS: "A user, with a count",
+    TableKind.HISTOGRAM: "A size, with its number of users",
+}
+KIND_FOLLOWS = {
+    TableKind.EVENTS: "A user may have many rows.",
+    TableKind.COUNTS: "A column says how many rows they have.",
+    TableKind.HISTOGRAM: "So many users have so many rows each.",
+}
 PUBLIC = {
-    Disclosure.PRIVATE: "No: numbers computed from them must not be published",
+    Disclosure.PRIVATE: "No",
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
+}
+PUBLIC_FOLLOWS = {
+    Disclosure.PRIVATE: "What is computed from them is for your eyes only; a bound is drawn with noise.",
+    Disclosure.PUBLIC: "Every number and plot may be published; a bound costs no ε.",
+    Disclosure.DP_RELEASE: "What is computed from them may be published; its ε was spent when it was made.",
 }
 MISSING = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
@@ -47,14 +63,15 @@ CONTRIBUTION = {
 
 
 def propose(roles: Roles) -> None:
-    """Set the widgets to what was guessed."""
+    """Set the widgets to what was guessed, or to what was chosen for a file with the same columns."""
     state = st.session_state
     state[QUESTION.key("upload_kind")] = roles.kind
     for role in ROLE_LABELS:
         state[QUESTION.key("upload_role_") + role] = getattr(roles, role) or NONE
-    state[QUESTION.key("upload_further")] = []
-    state[QUESTION.key("upload_further_task")] = []
-    state[QUESTION.key("upload_contribution")] = Contribution.ROWS
+    state[QUESTION.key("upload_further")] = list(roles.further_user)
+    state[QUESTION.key("upload_further_task")] = list(roles.further_task)
+    state[QUESTION.key("upload_contribution")] = roles.contribution
+    state[QUESTION.key("upload_missing")] = roles.missing_users
 
 
 def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
@@ -77,39 +94,41 @@ def choose(source: counting.Source) -> Roles:
             help="The file names none. From left to right, as many as there are; programs will have them, too.",
         )
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
-    kinds = {kind: kind.value for kind in ROLES_OF}
     kind: TableKind = fields.radio(
-        "What is one row of this table?", kinds, QUESTION.key("upload_kind"), horizontal=True
+        "**1.** What is one row?",
+        KINDS,
+        QUESTION.key("upload_kind"),
+        horizontal=True,
+        captions=KIND_FOLLOWS,
     )
+    st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_OF[kind]:
             _role(source, role)
     if kind is TableKind.EVENTS:
-        with st.container(horizontal=True):
+        with st.expander("More about users, groups and rows"):
             _events(source)
     roles = chosen_roles(kind)
-    st.caption(plain(explain_roles(roles), 400))
+    known = known_files.with_columns(source.columns)
+    again = f" As in {known.name}, which has the same columns." if known and known.roles == roles else ""
+    st.caption(plain(explain_roles(roles) + again, 400))
     stated = stated_release(source, roles)
     offered = {
         of: words for of, words in PUBLIC.items() if of is not Disclosure.DP_RELEASE or stated is not None
     }
     if st.session_state.get(QUESTION.key("upload_public")) not in offered:
         st.session_state[QUESTION.key("upload_public")] = Disclosure.PRIVATE
-    with st.container(horizontal=True):
-        fields.radio("Are these data public?", offered, QUESTION.key("upload_public"))
-        if kind is TableKind.EVENTS:
-            fields.radio("Rows without a user", MISSING, QUESTION.key("upload_missing"))
+    fields.radio(
+        "**3.** Are these data public?",
+        offered,
+        QUESTION.key("upload_public"),
+        horizontal=True,
+        captions=PUBLIC_FOLLOWS,
+    )
     if stated is not None:
         st.caption(
             f"Every line of the file is labelled *{stated.label}*. That is the word of whoever wrote it: nothing here "
             "can check it."
-        )
-    if not source.complete and kind is TableKind.EVENTS and len(source.columns) > 2:
-        st.checkbox(
-            "Also look for rows that are exact copies of others",
-            key=QUESTION.key("upload_copies"),
-            persist_state="session",
-            help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
         )
     return roles
 
@@ -162,6 +181,14 @@ def _events(source: counting.Source) -> None:
         )
     st.session_state.setdefault(QUESTION.key("upload_contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, QUESTION.key("upload_contribution"))
+    fields.radio("Rows without a user", MISSING, QUESTION.key("upload_missing"), horizontal=True)
+    if not source.complete and len(source.columns) > 2:
+        st.checkbox(
+            "Also look for rows that are exact copies of others",
+            key=QUESTION.key("upload_copies"),
+            persist_state="session",
+            help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
+        )
 
 
 def _further(name: str, options: list[str], label: str, help: str) -> None:

@@ -35,6 +35,9 @@ FIGURES_AHEAD = "figures_ahead"
 TOUR = "tour"
 TOUR_GOES_TO = "tour_goes_to"
 
+# Which files were put to use, and what their columns were taken for (pages.shared.session.known_files).
+KNOWN_FILES = "known_files"
+
 # Whether the app is shown on a projector.
 PRESENTING = "presenting"
 
@@ -58,6 +61,7 @@ KEPT = frozenset(
         EPSILON_PAGE,
         CODE_LIBRARY,
         FIGURES_AHEAD,
+        KNOWN_FILES,
         PRESENTING,
         TOUR,
     }

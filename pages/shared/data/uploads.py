@@ -86,10 +86,16 @@ class Entry:
         said = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
         st.session_state[self._key("problems")] = (*([InputProblem(said)] if names else []), *problems)
 
+    @property
+    def problems(self) -> Sequence[InputProblem]:
+        """What was wrong with the last files."""
+        found: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
+        return found
+
     def say(self) -> None:
-        """What was wrong."""
-        if problems := st.session_state.get(self._key("problems"), ()):
-            lines = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in problems)
+        """Say what was wrong."""
+        if self.problems:
+            lines = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in self.problems)
             st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
@@ -109,7 +115,7 @@ def use_or_discard(use: str, discard: str, do_discard: Callable[[], None]) -> bo
     return used
 
 
-PREVIEW_ROWS = 6
+PREVIEW_ROWS = 3
 
 
 def preview(head: Table) -> pd.DataFrame:

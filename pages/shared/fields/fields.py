@@ -200,13 +200,21 @@ def pick(
     )
 
 
-def radio(label: str, names: Mapping[Any, str], key: str, help: str = "", horizontal: bool = False) -> Any:
-    """A list of which one entry is marked; ``names`` says how they are written."""
+def radio(
+    label: str,
+    names: Mapping[Any, str],
+    key: str,
+    help: str = "",
+    horizontal: bool = False,
+    captions: Mapping[Any, str] | None = None,
+) -> Any:
+    """A list of which one entry is marked; ``names`` says how they are written, ``captions`` what follows from each."""
     return st.radio(
         label,
         list(names),
         key=key,
         format_func=names.__getitem__,
+        captions=None if captions is None else [captions[entry] for entry in names],
         persist_state="session",
         help=help or None,
         horizontal=horizontal,

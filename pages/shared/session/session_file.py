@@ -34,7 +34,8 @@ from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import last_releases, links, own_tables, pins_json, session, shelf
+from pages.shared.session import known_files, last_releases, links, own_tables, pins_json, session, shelf
+from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 
 SCHEMA = "sweetspot/session/1"
@@ -58,6 +59,7 @@ class Content:
         second: The data beside those in use; None where there are none.
         own: Tables that pages have for themselves, by name of the page.
         drawn: What pages have drawn with noise, by name of the page.
+        files: Which files were put to use, and what their columns were taken for.
         left_out: What the session holds besides, and no file, a sentence each.
     """
 
@@ -69,6 +71,7 @@ class Content:
     second: session.Loaded | None = None
     own: Mapping[str, OwnTable] = field(default_factory=dict)
     drawn: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[KnownFile, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
@@ -81,7 +84,12 @@ class Content:
         held += [] if self.second is None else [self.second.dataset]
         # What an account is of, a digest says, which is as private as the data.
         held += [table.dataset for table in self.own.values()]
-        if any(data.is_private for data in held) or any(self.accounts.values()):
+        # And the names of a private file's columns are not for everybody either.
+        private = [
+            *(data.is_private for data in held),
+            *(f.disclosure is Disclosure.PRIVATE for f in self.files),
+        ]
+        if any(private) or any(self.accounts.values()):
             return Disclosure.PRIVATE
         return pins.strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
 
@@ -123,7 +131,8 @@ def take() -> Content:
     pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, pins.all_pins()))
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
     own, drawn = own_tables.take(), last_releases.take()
-    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, tuple(_models()))
+    files, left_out = known_files.take(), tuple(_models())
+    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, files, left_out)
 
 
 def _models() -> Iterator[str]:
@@ -171,6 +180,7 @@ def text(content: Content, made: datetime | None = None) -> str:
         pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
         own=own,
         drawn=last_releases.to_json(content.drawn),
+        files=known_files.to_json(content.files),
     )
 
 
@@ -274,7 +284,7 @@ def read(content: bytes) -> Found:
             "accounts",
             "pins",
         ],
-        ["own", "drawn"],  # Files of before have none.
+        ["own", "drawn", "files"],  # Files of before have none.
     )
     whole.problems.raise_if_any()
     assert found is not None
@@ -290,8 +300,9 @@ def read(content: bytes) -> Found:
     pinned = pins_json.from_json(found["pins"])
     own = own_tables.from_json(found["own"]) if "own" in found else {}
     drawn = last_releases.from_json(found["drawn"], accounts) if "drawn" in found else {}
+    files = known_files.from_json(found["files"]) if "files" in found else ()
     whole.problems.raise_if_any()
-    held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn)
+    held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn, files)
     return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
 
 
@@ -491,6 +502,7 @@ def apply(content: Content) -> None:
             if second is not None and second.dataset.is_private:
                 set_aside[keys.SECOND], second = second, None
         session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
+    known_files.keep(content.files)
     last_releases.apply(content.drawn)
     own_tables.apply(content.own)
     pins.keep(pins.joined(pins.all_pins(), pinned))

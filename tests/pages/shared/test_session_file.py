@@ -19,8 +19,10 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import saved_dataset
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature
-from dpcore.dataset import Dataset, LabelledRows
+from dpcore.dataset import Contribution, Dataset, LabelledRows
 from dpcore.private_choice.choice import MECHANISM, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.training.parameters import DataSource
@@ -31,9 +33,23 @@ from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.figures.pins import Curve, Pin
 from pages.shared.session import last_releases, own_tables, pins_json, session, session_file
+from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 from pages.shared.session.session_file import Content
-from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
+from pages.your_data import upload_roles
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    data,
+    errors,
+    fine,
+    go,
+    new_app,
+    on_file,
+    open_app,
+    shown_texts,
+    upload,
+    use,
+)
 
 FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
@@ -60,6 +76,14 @@ CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, ME
 DRAWN = {SECRET.histogram.digest: ((Wanted.SUM, CHOSEN),)}
 SECOND = session.Loaded(SECRET, session.Origin(session.UPLOADED))
 X = np.array([1.0, 2.0, 4.0])
+EVENTS = Roles(
+    TableKind.EVENTS, user="shop", value="price", task="day", missing_users=MissingUsers.ONE_USER,
+    further_user=("client",), contribution=Contribution.DISTINCT_TASKS,
+)  # fmt: skip
+FILES = (
+    KnownFile("a.csv", ("shop", "client", "day", "price"), EVENTS, Disclosure.PRIVATE),
+    KnownFile("b.csv", ("n", "k"), Roles(TableKind.HISTOGRAM, size="n", users="k"), Disclosure.PUBLIC),
+)
 PIN = Pin(
     "mean", "a", "a.csv", 1.0, ("Best cap", "3"), ("Error", "0.1"), 0.2, "", (("U", "7"),), FACTS,
     Curve(X, X, ("x", "log", "y", "log"), (2.0, 2.0)),
@@ -76,7 +100,7 @@ def whole() -> Content:
     }  # fmt: skip
     settings = {"mean.lower": 1.0, "mean.upper": None}
     return Content(
-        loaded, 0.5, settings, accounts, (PIN,), SECOND, tables(), {"private_choice": DRAWN}
+        loaded, 0.5, settings, accounts, (PIN,), SECOND, tables(), {"private_choice": DRAWN}, FILES
     )  # fmt: skip
 
 
@@ -125,9 +149,10 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     private = Content(session.Loaded(SECRET, session.Origin(session.UPLOADED)))
     accounts = Content(public.loaded, accounts={"": {"0" * 64: LEDGER}})
     own = Content(public.loaded, own=tables())
-    for content in (whole(), private, accounts, own):
+    for content in (whole(), private, accounts, own, Content(public.loaded, files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
         assert file(content)["label"] == Disclosure.PRIVATE.label
+    assert Content(public.loaded, files=FILES[1:]).disclosure is Disclosure.PUBLIC
     of_all = replace(tables()["regression"].used, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
     assert Content(public.loaded, own={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
 
@@ -253,6 +278,11 @@ def number(content: Any) -> Any:
         (lambda f: f["own"]["regression"]["content"]["facets"].pop("table"), "not those that were saved"),
         (lambda f: f["own"]["regression"].update(f["own"]["regression"] | {"content": f["second"]["content"]}),
          "not the account of these data"),
+        (lambda f: f["files"][0].update(user="nobody"), "no column nobody"),
+        (lambda f: f["files"][0].update(further_user=[1]), "text"),
+        (lambda f: f["files"][0].update(kind="rows"), "one of"),
+        (lambda f: f["files"][0].pop("columns"), "columns is missing"),
+        (lambda f: f.update(files=[f["files"][0]] * 21), "20"),
         (lambda f: f["accounts"][""].clear(), "does not stand on the account"),
         (lambda f: number(f).update(value=17.5), "cannot be drawn"),
         (lambda f: number(f).update(epsilon=0.5), "guarantees"),
@@ -434,6 +464,21 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
     assert data(new) == data(at)
+
+
+def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    fine(at.selectbox(key="your_data.upload_role_task").set_value(upload_roles.NONE).run())
+    at = use(at)
+    monkeypatch.setattr(saved_dataset, "ROOM", 100)
+    new = opened(open_app("Your data"), saved(at))
+    assert data(new).name != "shop_events.csv"
+    assert "Bring shop_events.csv again" in shown_texts(new)
+    new = upload(new, SHOP_EVENTS, "shop_events.csv")
+    assert new.selectbox(key="your_data.upload_role_task").value == upload_roles.NONE
+    assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 
 def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_named() -> None:

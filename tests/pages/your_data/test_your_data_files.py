@@ -134,13 +134,43 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     assert histogram_of(at) == {1: 2}
     assert data(at).privacy_unit == ("client", "shop")
     assert "1 row repeats a user and task" in shown_texts(at)
+    # The same columns are taken for the same again, until somebody says otherwise.
     upload(at, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
-    choose(at, user="client", task="task")
+    assert "users in columns client and shop" in shown_texts(at)
+    assert "which has the same columns" in shown_texts(at)
+    fine(at.multiselect(key="your_data.upload_further").set_value([]).run())
     fine(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
     assert "tasks in columns task and shop" in shown_texts(at)
     use(at)
     assert data(at).pairs.label == "task × shop"
     assert data(at).pairs.num_tasks == 2
+
+
+def test_what_was_said_of_other_data_with_the_same_columns_does_not_make_these_public():
+    at = upload(open_app("Your data"), b"who,amount\na,1\na,2\nb,3\n")
+    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    use(at)
+    assert data(at).disclosure is Disclosure.PUBLIC
+    upload(at, b"who,amount\nc,1\n")
+    assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
+
+
+def test_the_form_folds_once_its_data_are_in_use_and_not_before_what_is_wrong_was_said():
+    def folded():
+        return [block.label for block in at.expander if block.label == "Bring another file"]
+
+    at = panel()
+    assert not folded()
+    upload(at, SHOP_EVENTS)
+    assert folded()
+    assert at.radio(key="your_data.upload_kind")
+    use(at)
+    assert folded()
+    with pytest.raises(KeyError):
+        at.radio(key="your_data.upload_kind")
+    upload(at, b"\x89PNG\r\n\x1a\n")
+    assert errors(at)
+    assert not folded()
 
 
 def test_a_large_file_is_counted_in_the_background(everything_is_large):

@@ -1,0 +1,107 @@
+"""Which files were put to use, and what their columns were taken for: the same columns are taken for the same again.
+
+The session file has them, so that data too large for it need no second thought when their file is brought again. Of a
+file, only its name and the names of its columns are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common.privacy import Disclosure
+from dpcore.common.strict_json import Part
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.dataset import Contribution
+from pages.shared.base import keys
+
+MOST = 20
+NAME, MOST_COLUMNS = 400, 10_000
+"""Characters of a file's or a column's name, and columns of a file, in a session file that is read."""
+SINGLE = ("user", "count", "size", "users", "value", "task")
+SEVERAL = ("further_user", "further_task")
+_ENUMS: dict[str, Any] = {"kind": TableKind, "missing_users": MissingUsers, "contribution": Contribution}
+_LABELS = {label.value: label for label in (Disclosure.PRIVATE, Disclosure.PUBLIC)}
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file that was put to use.
+
+    Attributes:
+        name: What it was called.
+        columns: All its columns.
+        roles: What they were taken for.
+        disclosure: What was said of the data. It is not proposed again: other data may have the same columns.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    roles: Roles
+    disclosure: Disclosure
+
+
+def take() -> tuple[KnownFile, ...]:
+    """All that are known, the last one first."""
+    found: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
+    return found
+
+
+def keep(files: Sequence[KnownFile]) -> None:
+    """Know these, too; of files with the same columns the first one counts."""
+    found: dict[tuple[str, ...], KnownFile] = {}
+    for file in (*files, *take()):
+        found.setdefault(file.columns, file)
+    st.session_state[keys.KNOWN_FILES] = tuple(found.values())[:MOST]
+
+
+def with_columns(columns: Sequence[str]) -> KnownFile | None:
+    """The file with these columns; None where none is known."""
+    return next((file for file in take() if file.columns == tuple(columns)), None)
+
+
+def to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
+    """As they stand in a session file."""
+    return [
+        {
+            "name": file.name,
+            "columns": list(file.columns),
+            "label": file.disclosure.value,
+            **{name: getattr(file.roles, name).value for name in _ENUMS},
+            **{name: column for name in SINGLE if (column := getattr(file.roles, name)) is not None},
+            **{name: list(getattr(file.roles, name)) for name in SEVERAL},
+        }
+        for file in files
+    ]
+
+
+def from_json(part: Part) -> tuple[KnownFile, ...]:
+    """What a session file says; what is wrong with it is said to ``part``."""
+    read = [_file(entry) for entry in part.entries(MOST) or ()]
+    return tuple(file for file in read if file is not None)
+
+
+def _file(part: Part) -> KnownFile | None:
+    found = part.members(["name", "columns", "label", *_ENUMS, *SEVERAL], SINGLE)
+    if found is None:
+        return None
+    name = found["name"].text(NAME)
+    columns = [entry.text(NAME) for entry in found["columns"].entries(MOST_COLUMNS) or ()]
+    label = found["label"].one_of(_LABELS)
+    given: dict[str, Any] = {
+        of: found[of].one_of({member.value: member for member in members}) for of, members in _ENUMS.items()
+    }
+    chosen: dict[str, Any] = {of: found[of].text(NAME) for of in SINGLE if of in found}
+    several: dict[str, Any] = {
+        of: tuple(entry.text(NAME) for entry in found[of].entries(MOST_COLUMNS) or ()) for of in SEVERAL
+    }
+    named = [*chosen.values(), *(column for group in several.values() for column in group)]
+    if name is None or label is None or None in (*columns, *given.values(), *named):
+        return None
+    if missing := [column for column in named if column not in columns]:
+        part.refuse(f"the file has no column {missing[0]}")
+        return None
+    return KnownFile(name, tuple(map(str, columns)), Roles(**given, **chosen, **several), label)
