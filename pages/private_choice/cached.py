@@ -6,6 +6,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, MeanProblem
 from dpcore.mean.user_effects import clamp
 from dpcore.private_choice import comparison
+from dpcore.private_choice import forecast as public_forecast
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters
@@ -34,6 +35,12 @@ def over_users(digest: str, parameters: PrivateParameters, _dataset: Dataset) ->
 def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> core.Leak:
     """How one user more moves the number chosen in the clear."""
     return core.leak(_dataset.histogram, without_budget)
+
+
+@cached(max_entries=16)
+def forecasts(parameters: PrivateParameters) -> tuple[public_forecast.Forecast, ...]:
+    """What a draw costs on public samples."""
+    return public_forecast.forecast(parameters)
 
 
 @cached(max_entries=8)

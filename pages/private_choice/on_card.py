@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dpcore.answer import Answer, Number
+from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import rounded_up
 from dpcore.mean import MeanParameters, VarianceSource
-from dpcore.private_choice.answer import code
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.answer import code, words
+from dpcore.private_choice.choice import PrivateChoice, shown
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.private_choice import actions
+from pages.mean.question import QUESTION as MEAN
+from pages.private_choice import actions, cached
 from pages.private_choice.question import QUESTION
+from pages.shared.fields import setting
 from pages.shared.session import session
 
 
@@ -31,10 +34,12 @@ class Way:
     Attributes:
         asked: The question of the draw.
         drawn: The card of the number that was drawn for it last; None before a draw.
+        offered: Whether the card has the button; the page that compares ways has its own.
     """
 
     asked: PrivateParameters
     drawn: Answer | None
+    offered: bool = True
 
     @property
     def name(self) -> str:
@@ -49,6 +54,11 @@ class Way:
             f"Draws one bound for these settings, with an ε of its own. {actions.spending(self.asked, copy=False)} "
             "*Choose privately* compares it with other ways."
         )
+
+    @property
+    def cost(self) -> str:
+        """What it typically costs, from public samples: these data are not looked at before the draw."""
+        return words.expected(cached.forecasts(self.asked))
 
     def draw(self) -> None:
         """Draw it; for callbacks."""
@@ -70,7 +80,10 @@ def way(card: Answer) -> Way | None:
         return None
     actions.show_account()
     fitting = [one for wanted, one in actions.choices() if wanted is asked.wanted and one.problem == problem]
-    return Way(asked, _card(card, fitting[-1], asked) if fitting else None)
+    here = card.parameters is asked
+    if here and not fitting:
+        return None
+    return Way(asked, _card(card, fitting[-1], asked) if fitting else None, offered=not here)
 
 
 def _asked(card: Answer) -> PrivateParameters | None:
@@ -79,6 +92,8 @@ def _asked(card: Answer) -> PrivateParameters | None:
     own = {name: value for name, value in entered.items() if value is not None}
     if "largest" in own:
         own["largest"] = int(own["largest"])
+    if isinstance(question, PrivateParameters):
+        return question
     if isinstance(question, MeanParameters):
         if not card.found.private_counts:
             return None  # Whoever takes the counts for public has nothing to hide in a bound that is read off them.
@@ -92,19 +107,40 @@ def _asked(card: Answer) -> PrivateParameters | None:
 
 def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answer:
     """The card with the drawn number in place of the one that was read off the data."""
-    rows = wording.counted(int(drawn.value), "row")
-    question = card.parameters
-    ends = (question.lower, question.upper) if isinstance(question, MeanParameters) else (None, None)
+    rows = asked.wanted in (Wanted.CAP, Wanted.SUM)
+    text = wording.counted(int(drawn.value), "row") if rows else shown(drawn)
+    name = words.NUMBER_NAMES[asked.wanted]
     return replace(
         card,
-        headline=f"Keep at most {rows} of each user.",
+        headline=f"Keep at most {text} of each user." if rows else f"Take {text} as the {name}.",
         numbers=(
-            Number("Bound, drawn privately", rows, "per user", value=int(drawn.value), unit="rows per user"),
+            Number(
+                "Bound, drawn privately" if rows else f"{wording.capital(name)}, drawn privately",
+                text,
+                "per user" if rows else "",
+                value=int(drawn.value) if rows else drawn.value,
+                unit="rows per user",
+            ),
         ),
         good_enough="",
         detail=f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}; the release adds ε = "
         f"{rounded_up(asked.epsilon)}. This bound may be published. The figure may not: it shows private "
         "data.",
         disclosure=drawn.facts,
-        code=code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends),
+        code=_code(card, drawn, asked),
     )
+
+
+def _code(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> CodeChoice | None:
+    """The drawn number as a program; None where a mean has no range yet, and for a quantile, which bounds nothing."""
+    question = card.parameters
+    ends: tuple[float | None, float | None] = (None, None)
+    if isinstance(question, MeanParameters):
+        ends = (question.lower, question.upper)
+    elif asked.wanted in (Wanted.CAP, Wanted.SMOOTH):
+        ends = (setting.held(MEAN, "lower"), setting.held(MEAN, "upper"))
+        if None in ends:
+            return None
+    if asked.wanted is Wanted.QUANTILE:
+        return None
+    return code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends)

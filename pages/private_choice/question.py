@@ -18,6 +18,7 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Privacy",
+    step="{wanted}",
     lead="A bound chosen on private data tells something about them. **What does it cost to choose it with an ε of its "
     "own?**",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
@@ -111,4 +112,5 @@ QUESTION = Question(
     also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed")
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,
+    range_on=lambda asked: "Mean" if asked.wanted in (Wanted.SMOOTH, Wanted.CAP) else "",
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.private_choice.answer.found import Leak, PrivateFound
 from dpcore.private_choice.comparison import RUNS, CopyCost
+from dpcore.private_choice.forecast import Forecast
 from dpcore.private_choice.parameters import Relation, Wanted
 
 NUMBER_NAMES = {
@@ -58,6 +60,16 @@ def cost(share: float) -> str:
 def brief(share: float) -> str:
     """The same for a metric."""
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
+
+
+def expected(forecasts: Sequence[Forecast]) -> str:
+    """What a draw typically costs, from public samples."""
+    first, *others = [(f"{one.users:,}", cost(one.extra)) for one in forecasts]
+    said = [
+        f"{first[1]} to the error with {first[0]} users",
+        *(f"{extra} with {users}" for users, extra in others),
+    ]
+    return f"On public samples a draw adds, on average, up to {', '.join(said)}."
 
 
 def is_direct(found: PrivateFound) -> bool:

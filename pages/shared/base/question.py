@@ -151,6 +151,8 @@ class Question:
         propose: What its fields hold for new data, by name, given the data and what they hold now.
         own: Fields for a bound of the person's own, which stand under the answer.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
+        range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
+            is needed. None where the page has the fields itself.
     """
 
     name: str
@@ -172,6 +174,7 @@ class Question:
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     own: tuple[str, ...] = ()
     draws: bool = False
+    range_on: Callable[[Any], str] | None = None
 
     def __post_init__(self) -> None:
         asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}

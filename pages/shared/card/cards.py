@@ -62,8 +62,9 @@ def answer(card: Answer, key: str) -> None:
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
         label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
         to_draw = way is not None and way.drawn is None
-        if to_draw:
+        if way is not None and to_draw:
             _draw_button(way, key)
+            st.markdown(f":small[{way.cost}]")
         if card.code is not None:
             st.button(
                 "Use the number as it is" if to_draw else "Code for your library",
@@ -76,7 +77,7 @@ def answer(card: Answer, key: str) -> None:
                 on_click=dialogs.ask,
                 args=(_code_dialog, card.code, card.disclosure, key),
             )
-        if way is not None and not to_draw:
+        if way is not None and not to_draw and way.offered:
             _draw_button(way, key)
 
 

@@ -135,9 +135,9 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
     answered = card is not None and bool(card.numbers)
     return (
         Step("Data", name, page="Your data"),
-        Step("Release", of.step, page="Start"),
+        Step("Release", _release(of), page="Start"),
         _range(of, card),
-        Step("Bound", card.numbers[0].text if answered else "", goal=".sweetspot-number button"),
+        Step("Bound", _bound(of, card) if answered else "", goal=".sweetspot-number button"),
         _private(data.is_private, card, run),
         Step(
             "Code",
@@ -146,6 +146,24 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
             press=True,
         ),
     )
+
+
+def _release(of: Question) -> str:
+    """What is released; fields that are named in braces say it as they are chosen."""
+    chosen = {
+        name: str(field.names[st.session_state[of.key(name)]])
+        for name, field in of.fields.items()
+        if f"{{{name}}}" in of.step and field.names is not None
+    }
+    text = of.step.format_map(chosen)
+    return text[:1].lower() + text[1:]
+
+
+def _bound(of: Question, card: Answer) -> str:
+    """The bound of the card; where the page draws it, what the card says before the draw is a cost."""
+    if of.draws and not isinstance(card.disclosure, ReleaseFacts):
+        return "not drawn"
+    return card.numbers[0].text
 
 
 def _button(run: page_run.Drawn, name: str) -> str:
@@ -157,6 +175,8 @@ def _range(of: Question, card: Answer | None) -> Step:
         of.fields[name].shared: name for name in of.fields if of.fields[name].shared in ("lower", "upper")
     }
     asked = None if card is None else card.parameters
+    if of.range_on is not None:
+        return _range_elsewhere("" if asked is None else of.range_on(asked))
     if card is not None and (not ends or all(getattr(asked, name, None) is None for name in ends.values())):
         return Step("Range", "not needed")
     held = [None if end not in ends else setting.held(of, ends[end]) for end in ("lower", "upper")]
@@ -165,6 +185,17 @@ def _range(of: Question, card: Answer | None) -> Step:
         return Step("Range", MISSING, lacking=True, goal=f'input[aria-label="{label}"]')
     low, high = (wording.entered(end) for end in held if end is not None)
     return Step("Range", f"{low} to {high}", goal=f'input[aria-label="{of.fields[ends["lower"]].label}"]')
+
+
+def _range_elsewhere(title: str) -> Step:
+    """Of a page that goes by the range of another."""
+    if not title:
+        return Step("Range", "not needed")
+    there = catalogue.page(title)
+    low, high = setting.held(there, "lower"), setting.held(there, "upper")
+    if low is None or high is None:
+        return Step("Range", MISSING, lacking=True, page=title)
+    return Step("Range", f"{wording.entered(low)} to {wording.entered(high)}", page=title)
 
 
 def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
