@@ -9,7 +9,7 @@ from dpcore.common import privacy
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.bins import PublicBins
-from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior
+from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
 
@@ -127,7 +127,13 @@ class PrivateParameters:
     @property
     def choice(self) -> ChoiceProblem:
         """The direct choice."""
-        prior = None if self.guess is None or self.factor is None else Prior(self.guess, self.factor)
+        prior: Prior | SmallFirst | None = None
+        if self.guess is not None and self.factor is not None:
+            prior = Prior(self.guess, self.factor)
+        elif (
+            self.wanted is not Wanted.QUANTILE
+        ):  # A quantile too high misses by as many users as one too low.
+            prior = SmallFirst()
         return ChoiceProblem(
             self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior
         )

@@ -14,7 +14,7 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.strict_json import Part
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, facts_of, facts_to_json
-from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice
+from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
 
@@ -28,6 +28,8 @@ _CONDITIONS: dict[Wanted, tuple[type[Any], tuple[str, ...]]] = {
     Wanted.SUM: (RankedSum, ("price", "margin")),
     Wanted.QUANTILE: (SizeQuantile, ("share",)),
 }
+SMALL_FIRST = "small_first"
+"""The power by which small candidates weigh more; files of before, and draws without it, have none."""
 _NAMES = ("number", "condition", "value", "asked_epsilon", "largest", "guess", "factor")
 
 
@@ -44,8 +46,9 @@ def _written(wanted: Wanted, one: PrivateChoice) -> dict[str, Any]:
         "value": one.value,
         "asked_epsilon": asked.epsilon,
         "largest": asked.largest,
-        "guess": None if asked.prior is None else asked.prior.guess,
-        "factor": None if asked.prior is None else asked.prior.factor,
+        "guess": asked.prior.guess if isinstance(asked.prior, Prior) else None,
+        "factor": asked.prior.factor if isinstance(asked.prior, Prior) else None,
+        **({SMALL_FIRST: asked.prior.power} if isinstance(asked.prior, SmallFirst) else {}),
         **facts_to_json(one.facts),
     }
 
@@ -77,7 +80,7 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
 
 
 def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
-    found = part.members([*_NAMES, *FACTS])
+    found = part.members([*_NAMES, *FACTS], [SMALL_FIRST])
     if found is None:
         return None
     before = len(part.problems.found)
@@ -87,6 +90,7 @@ def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
     guess, factor = (
         None if found[name].value is None else found[name].number() for name in ("guess", "factor")
     )
+    power = found[SMALL_FIRST].number() if SMALL_FIRST in found else None
     facts = facts_of(found, part)
     if len(part.problems.found) > before or wanted is None or facts is None or value is None:
         return None
@@ -98,7 +102,11 @@ def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
     assert epsilon is not None
     assert largest is not None
     try:
-        prior = None if guess is None or factor is None else Prior(guess, factor)
+        prior: Prior | SmallFirst | None = None
+        if guess is not None and factor is not None:
+            prior = Prior(guess, factor)
+        elif power is not None:
+            prior = SmallFirst(power)
         condition: Condition = kind(**numbers)
         problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior)
     except InvalidInput as refused:
@@ -111,6 +119,8 @@ def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
         part.refuse("this is not what drawing such a number guarantees")
     if (guess is None) != (factor is None):
         part.refuse("a guess goes with a factor that says how good it is")
+    if guess is not None and power is not None:
+        part.refuse("where there is a guess, small bounds do not weigh more")
     return None if len(part.problems.found) > before else (wanted, PrivateChoice(value, facts, problem))
 
 

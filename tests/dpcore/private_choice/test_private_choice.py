@@ -19,7 +19,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice import choice
-from dpcore.private_choice.choice import ChoiceProblem, Prior
+from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.fixed_point import RESOLUTION
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean, best_error
 
@@ -72,10 +72,16 @@ def test_the_declared_sensitivity_is_reached() -> None:
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
 @settings(max_examples=6, deadline=None)
 @given(
-    counts=counts_of_users, prior=st.sampled_from([None, Prior(5, 2.0)]), epsilon=st.sampled_from([0.1, 2.0])
+    counts=counts_of_users,
+    prior=st.sampled_from([None, Prior(5, 2.0), SmallFirst()]),
+    epsilon=st.sampled_from([0.1, 2.0]),
 )
 def test_exact_privacy_over_all_neighbours(
-    condition: Condition, neighbours: Neighbours, counts: list[int], prior: Prior | None, epsilon: float
+    condition: Condition,
+    neighbours: Neighbours,
+    counts: list[int],
+    prior: Prior | SmallFirst | None,
+    epsilon: float,
 ) -> None:
     problem = ChoiceProblem(condition, epsilon, 40, neighbours, prior)
     own = np.log(choice.probabilities(problem, histogram_of(counts)))
@@ -122,7 +128,7 @@ def decimal_law(problem: ChoiceProblem, histogram: ContributionHistogram) -> lis
 @names
 def test_law_is_the_normalised_exponential(condition: Condition) -> None:
     histogram = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 50, 30, 2])
-    for prior in (None, Prior(12, 3.0)):
+    for prior in (None, Prior(12, 3.0), SmallFirst()):
         problem = ChoiceProblem(condition, 0.7, 200, prior=prior)
         np.testing.assert_allclose(
             choice.probabilities(problem, histogram), decimal_law(problem, histogram), rtol=1e-9, atol=1e-300
@@ -291,6 +297,7 @@ def test_what_cannot_be_is_refused_with_all_reasons() -> None:
         lambda: SizeQuantile(1.0),
         lambda: Prior(0.5, 2.0),
         lambda: Prior(5.0, 1.0),
+        lambda: SmallFirst(0.0),
         lambda: mechanisms.exponential_mechanism([], 1, 1.0),
         lambda: mechanisms.exponential_mechanism([2**63], 1, 1.0),
         lambda: mechanisms.exponential_mechanism([0], 0, 1.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,8 +14,9 @@ from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
-from dpcore.private_choice import choice, choice_regret
-from dpcore.private_choice.choice import ChoiceProblem, Prior
+from dpcore.private_choice import choice, choice_regret, forecast
+from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 12])
@@ -121,6 +124,55 @@ def test_a_sum_is_not_and_what_helps() -> None:
     assert median(0.1) > 0.5
     assert median(1.0) < 0.1 * median(0.1)
     assert median(0.1, Prior(8000, 1.5)) < 0.5 * median(0.1)
+
+
+@pytest.mark.parametrize("key", samples.SAMPLES)
+def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str) -> None:
+    """The expected error by the law as it is written, without the machinery of regrets."""
+    histogram = samples.load(key).histogram
+    rows = np.repeat(histogram.sizes, histogram.users).astype(float)
+    grid = choice.candidates(10_000, whole=True)
+    errors = np.array(
+        [np.maximum(rows - bound, 0.0).sum() + bound for bound in grid]
+    )  # Epsilon of the release: 1.
+    least = min(np.maximum(rows - bound, 0.0).sum() + bound for bound in np.unique(rows))
+    above = np.array([(rows > bound).sum() for bound in grid])
+    reached = np.array([(rows >= bound).sum() for bound in grid])
+    distances = np.maximum(np.maximum(above - 1.0, 1.0 - reached), 0.0)
+
+    def extra(weights: np.ndarray, epsilon: float) -> float:
+        law = weights * np.exp(-epsilon / 2.0 * distances)
+        return float((law / law.sum()) @ (errors / least - 1.0))
+
+    asked = PrivateParameters(1.0, Wanted.SUM, epsilon_choice=0.5)
+    assert asked.choice.prior == SmallFirst()
+    found = float(choice_regret.regret(asked.choice, histogram).mean[0, 0])
+    assert found == pytest.approx(extra(grid**-1.5, 0.5), rel=1e-5)
+    assert found < 1.5
+    alike = extra(np.ones(grid.size), 0.5)
+    if alike > 1.0:
+        assert found < 0.5 * alike
+    assert dataclasses.replace(asked, guess=50.0, factor=2.0).choice.prior == Prior(50.0, 2.0)
+    assert dataclasses.replace(asked, wanted=Wanted.QUANTILE).choice.prior is None
+
+
+def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
+    """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
+    asked = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.5)
+    users = [samples.load(key).histogram.num_users for key in forecast.SAMPLES]
+    costs = []
+    for key, own in zip(forecast.SAMPLES, users, strict=True):
+        histogram = samples.load(key).histogram
+        times = 20 * users[0] / own
+        if times == int(times):
+            histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
+            costs.append(float(choice_regret.regret(asked.choice, histogram).mean[0, 0]))
+    assert costs
+    (found,) = forecast.forecast(asked, [20 * users[0]])
+    assert found.users == 20 * users[0]
+    assert found.extra >= max(costs) * (1 - 1e-9)
+    few, many = forecast.forecast(asked, [200, 20_000])
+    assert few.extra > many.extra > 0.0
 
 
 def test_a_margin_trades_a_little_bias_for_not_overshooting() -> None:

@@ -96,7 +96,7 @@ def test_the_exact_curve_is_that_of_the_law():
     figure = chart(at, "private_cost_epsilon")
     assert figure["layout"]["xaxis"]["title"]["text"] == "ε of the choice"  # A capital one looks like an E.
     x, y = trace(figure, "Direct choice, median")
-    problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000)
+    problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000, prior=choice.SmallFirst())
     # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
     costs = np.sqrt(

@@ -226,6 +226,44 @@ def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
     assert strip(go(at, "Sum and count"))["Range"] == "not needed"
 
 
+def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data():
+    """Two private tables, one sentence; it goes with the draw."""
+    said = set()
+    for histogram in (SHOP.histogram, SKEWED):
+        private = dataclasses.replace(SECRET, histogram=histogram, values=None)
+        at = fine(with_data(open_app("Sum and count"), private).run())
+        (cost,) = (text for text in shown_texts(at).splitlines() if "On public samples" in text)
+        said.add(cost)
+    assert len(said) == 1
+    fine(at.button(key="total_card_draw").click().run())
+    assert "On public samples" not in shown_texts(at)
+
+
+def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
+    at = with_data(open_app("Choose privately"), SECRET)
+    at.session_state["private_choice.wanted"] = Wanted.CAP
+    fine(at.run())
+    steps = strip(at)
+    assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean, cap", "missing!", "not drawn")
+    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
+    fine(at.run())
+    assert strip(at)["Range"] == "0 to 100"
+    fine(at.button(key="private_choose").click().run())
+    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    rows = wording.counted(int(choices[-1][1].value), "row")
+    assert f"Keep at most {rows} of each user." in shown_texts(at)
+    steps = strip(at)
+    assert (steps["Bound"], steps["Private?"], steps["Code"]) == (rows, "drawn, ε = 0.1", "ready")
+    shown = fine(at.button(key="private_card_code").click().run())
+    assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
+    # What it costs to draw is computed from the private data: never under the label of the release.
+    assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
+    # For a count nothing is asked of values.
+    at.session_state["private_choice.wanted"] = Wanted.SUM
+    steps = strip(fine(at.run()))
+    assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
+
+
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
