@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs-pictures package test-package clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -36,7 +36,8 @@ help:
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
-	@echo "make docs-pictures  make the pictures of the documentation anew"
+	@echo "make docs     write a page about every public name to docs/api"
+	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
@@ -88,8 +89,14 @@ bench: .venv/.stamp-dev
 	done; \
 	if [ -n "$$failed" ]; then echo; echo "Failed:$$failed"; exit 1; fi
 
+# Without the sources, which would double its 33 MB.
+docs: .venv/.stamp-dev
+	@$(PY) -m pdoc --docformat google --no-show-source --output-directory docs/api dpcore
+	@echo "Wrote docs/api/index.html"
+
 docs-pictures: .venv/.stamp-dev
 	@$(PY) docs/pictures.py
+	@$(PY) docs/notebook.py
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -54,8 +54,9 @@ def test_the_python_examples_run() -> None:
     examples = {
         path.name: re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
         for path, text in TEXTS.items()
+        if path.name != "python.md"  # A notebook, which `test_notebook` runs.
     }
-    assert examples["python.md"]
+    assert any(examples.values())
     # One after the other in one interpreter, each with names of its own: importing is what takes time.
     run_all = """if True:
         import contextlib, io, json, sys

@@ -1,0 +1,47 @@
+"""docs/first_notebook.ipynb: the page that it is made of, and what running it says."""
+
+from __future__ import annotations
+
+import importlib.util
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+PATH = ROOT / "docs" / "notebook.py"
+SPEC = importlib.util.spec_from_file_location("docs_notebook", PATH)
+assert SPEC is not None
+assert SPEC.loader is not None
+making = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(making)
+
+ANEW = "run `make docs-pictures`"
+
+
+def printed(notebook: Any) -> list[str]:
+    return [
+        "".join(out.text for out in cell.outputs if out.output_type == "stream" and out.name == "stdout")
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def test_the_notebook_is_the_page_and_says_what_running_it_says() -> None:
+    """In a kernel of its own, as Jupyter runs it. A cell that raises ends the run with its error."""
+    kept = nbformat.read(making.NOTEBOOK, as_version=4)
+    page = making.unrun(making.PAGE.read_text(encoding="utf-8"))
+    assert [cell.source for cell in kept.cells] == [cell.source for cell in page.cells], ANEW
+    # Beside the event loop that the browser tests keep in this thread there is no second one.
+    with ThreadPoolExecutor(1) as apart:
+        ran = apart.submit(making.run, page).result()
+    assert printed(ran) == printed(kept), ANEW
+    figures = [
+        output
+        for cell in kept.cells
+        for output in cell.get("outputs", ())
+        if making.PLOTLY in output.get("data", {})
+    ]
+    assert len(figures) == 2
+    assert all("image/png" in figure.data for figure in figures), ANEW
