@@ -1,0 +1,326 @@
+"""The range [L, U] that values are clamped to, chosen from private data by exponential mechanisms.
+
+What is aimed at. With at most h rows of each user, a user of s rows weighs min(h, s) / n_h in a mean, and the error
+|bias| + mean |noise| is (what is cut off) + h (U - L) / (epsilon n_h). It is least in U where the rows above U weigh
+h / (epsilon n_h): multiplied by n_h / h,
+
+    Q(U) = sum_l (min(h, s_l) / h) (share of user l's rows above U) = 1 / epsilon,
+
+and in L likewise: n_h, which is private, has gone, and a user adds between 0 and 1 to Q. So at the best range as many
+users lie beyond either end as weigh 1 / epsilon; for the sum of a column the condition is the same.
+
+The score of a candidate U is its distance d_U, in users, from tau = 1 / epsilon + 2 / (epsilon of the draw) to the
+interval [Q(U), Q(U-)]: the margin keeps a draw from landing beyond all users, where only the noise grows. Candidates
+are centre + w with w on a public geometric grid, and U is drawn with a chance proportional to
+w^-p exp(-epsilon d_U / 2). The weights w^-p decide more than the rank does: beyond all users every candidate is about
+tau from the target, there are as many of them as the grid has decades, and the error is proportional to w. The centre
+is a typical value that is public, or is drawn before. Where L is known it takes the centre's place, and U alone is
+drawn.
+
+What it costs. One user added to the data moves Q(U) at any candidate by at most r, the share of their rows above the
+centre, all in one direction; so the log of the chance of any U moves by at most epsilon r (half from its score, half
+from the sum over all). For L it moves by epsilon r' with r' the share below. As r + r' <= 1, **both draws together are
+epsilon-DP** where users are added or removed. Where a user is replaced by another, or only their values are, each of
+the two may move by the whole of it: both ends cost twice, and each gets half. A single end is moved by 1 under any
+relation.
+
+Without a public centre a quarter of epsilon draws the median (each user's rows weigh 1 together; over 0 and a signed
+geometric grid), and the rest one half-width w for both ends, with Q(w) = the share of rows farther than w from it.
+
+Shares are rounded down to steps of 2^-20 user for each user before they are added up, in whole numbers: so the
+sensitivity is exact, and r + r' <= 1 stays true. Source: McSherry and Talwar 2007, theorem 6, for the draw; Amin et al.
+2019, equation 6, for the rank of a sum; condition, composition and weights are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.common import mechanisms
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
+from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
+from dpcore.dataset import Values
+from dpcore.private_choice.choice import MECHANISM, log_softmax
+from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps
+
+GROWTH = 1.02
+"""Widths of the grid are at most so many times the one before."""
+MARGIN = 2.0
+"""tau is so many users over epsilon of the draw above 1 / epsilon of the release; between 0 and 4 it matters little."""
+POWER, POWER_OF_ONE = 1.5, 2.0
+"""Of the weights w^-p; the second for a single end from `STEEP_FROM` on."""
+STEEP_FROM = 0.5
+FOR_CENTRE = 0.25
+"""Share of epsilon that draws the centre where none is known."""
+ENOUGH = 70.0
+"""Epsilon of the choice times the number of users from which on a draw typically costs a factor of 2 to 3."""
+MOST_WIDTH = 1e15
+
+
+@dataclass(frozen=True)
+class RangeProblem:
+    """The question: choose a range of values with epsilon-DP. All of it is public.
+
+    Attributes:
+        epsilon_release: Of the release that will use the range, in `dpcore.common.checks.EPSILON_RANGE`.
+        epsilon: Budget of the choice alone, from 1e-5 to 1e3.
+        unit: Smallest distance of an end from the centre that is looked at, above 0, in the values' unit: how finely
+            they are measured.
+        largest: Largest distance of an end from the centre, above ``unit``; without a centre also the largest
+            magnitude of the centre.
+        centre: A typical value from what the quantity is; None to draw it too, or where ``lower`` is known.
+        lower: L where it is known; then U alone is drawn.
+        neighbours: Who differs between neighbouring data sets.
+        max_contributions: h, at least 1, public or drawn before.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon_release: float
+    epsilon: float
+    unit: float
+    largest: float
+    centre: float | None = None
+    lower: float | None = None
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
+    max_contributions: int = 1
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
+            problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], epsilon_choice=self.epsilon)
+            sized = problems.between(1.0 / MOST_WIDTH, MOST_WIDTH, unit=self.unit, largest=self.largest)
+            if sized:
+                problems.ascending(unit=self.unit, largest=self.largest)
+            for name in ("centre", "lower"):
+                if (value := getattr(self, name)) is not None:
+                    sized &= problems.between(-MOST_WIDTH, MOST_WIDTH, **{name: value})
+            if self.centre is not None and self.lower is not None:
+                problems.add("a typical value goes with both ends, and with a known L only U is chosen")
+            problems.of_kind(Neighbours, neighbours=self.neighbours)
+            problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
+            if not problems.found and self.anchor is not None and not self._widths(self.anchor).size:
+                problems.add(
+                    "beside the typical value, or L, no width of the grid can be told from 0",
+                    remedy="Enter a larger largest distance",
+                )
+
+    @property
+    def anchor(self) -> float | None:
+        """What candidates are distances from; None where it is drawn."""
+        return self.centre if self.lower is None else self.lower
+
+    @property
+    def num_ends(self) -> int:
+        """Ends that are drawn by themselves: U alone, both, or 1 for one half-width."""
+        return 2 if self.centre is not None else 1
+
+    @property
+    def epsilon_of_end(self) -> float:
+        """Epsilon of each draw of an end: the whole of it where users are added or removed."""
+        if self.anchor is None:
+            # Never above the rest: 3/4 of it may have been rounded up.
+            return math.nextafter((1.0 - FOR_CENTRE) * self.epsilon, 0.0)
+        halved = self.num_ends == 2 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
+        return self.epsilon / 2.0 if halved else self.epsilon
+
+    @property
+    def target(self) -> float:
+        """tau, in users."""
+        return 1.0 / self.epsilon_release + MARGIN / self.epsilon_of_end
+
+    @property
+    def power(self) -> float:
+        """p of the weights w^-p."""
+        steep = self.num_ends == 1 and self.epsilon_of_end >= STEEP_FROM
+        return POWER_OF_ONE if steep else POWER
+
+    @cached_property
+    def grid(self) -> FloatArray:
+        """Public distances from the centre, ascending, in the values' unit, shape (c,)."""
+        steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
+        return np.geomspace(self.unit, self.largest, steps + 1)
+
+    @cached_property
+    def centres(self) -> FloatArray:
+        """Candidates for the centre, ascending: 0 and the grid with both signs."""
+        return np.concatenate((-self.grid[::-1], [0.0], self.grid))
+
+    def _widths(self, anchor: float) -> FloatArray:
+        """Distances that can be told from 0 on both sides of the anchor; public."""
+        apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
+        return self.grid[apart]
+
+    def log_prior(self, anchor: float) -> FloatArray:
+        """Log weights of the distances that are left beside an anchor."""
+        return np.asarray(-self.power * np.log(self._widths(anchor) / self.largest))
+
+    def ends(self, anchor: float) -> FloatArray:
+        """Candidates for U beside an anchor, ascending."""
+        return np.asarray(anchor + self._widths(anchor))
+
+    def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+        """What noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
+        return _with_prior(_distances(query, self.target), self.log_prior(anchor), self.epsilon_of_end)
+
+
+def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -> tuple[IntArray, IntArray]:
+    """Q(U) and Q(U-) in steps: what rows above, and at or above, each of the ends weigh; computed from private data.
+
+    Args:
+        values: Values of every row, sorted by user; None for data without anybody in them.
+        ends: Ascending, shape (c,).
+        max_contributions: h.
+
+    Returns:
+        Two arrays of shape (c,), int64; each user adds a whole number from 0 to `RESOLUTION`.
+    """
+    if values is None:
+        return np.zeros(ends.size, dtype=np.int64), np.zeros(ends.size, dtype=np.int64)
+    return _tails(values.user_codes, values.values, ends, max_contributions)
+
+
+def _tails(users: IntArray, values: FloatArray, ends: FloatArray, cap: int) -> tuple[IntArray, IntArray]:
+    order = np.lexsort((-values, users))
+    users, values = users[order], values[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
+    sizes = np.diff(np.r_[starts, users.size])
+    size = np.repeat(sizes, sizes)
+    rank = np.arange(1, users.size + 1) - np.repeat(starts, sizes)
+    # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
+    divisor = np.maximum(size, cap)
+    adds = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
+    return tuple(  # type: ignore[return-value]
+        _above(np.searchsorted(ends, values, side=side), adds, ends.size) for side in ("left", "right")
+    )
+
+
+def _above(place: IntArray, adds: IntArray, number: int) -> IntArray:
+    """Sum of ``adds`` over rows whose place is beyond each candidate's; whole numbers below 2^53, exact."""
+    at = np.bincount(place, weights=adds.astype(np.float64), minlength=number + 1)
+    return np.asarray(np.cumsum(at[::-1])[::-1][1:].astype(np.int64))
+
+
+def _distances(query: tuple[IntArray, IntArray], target: float) -> IntArray:
+    """Distance in steps of the target from [Q(U), Q(U-)]."""
+    steps = in_steps(Fraction(target))
+    return np.maximum(np.maximum(query[0] - steps, steps - query[1]), 0)
+
+
+def _with_prior(
+    distances: IntArray, log_prior: FloatArray, epsilon: float, sensitivity: int = RESOLUTION
+) -> list[int]:
+    per_unit = 2.0 * sensitivity / epsilon
+    return [round(per_unit * float(w)) - min(int(d), FAR) for d, w in zip(distances, log_prior, strict=True)]
+
+
+def mirrored(values: Values | None) -> Values | None:
+    """The same rows with their signs changed: what L is for them, U is for these."""
+    return None if values is None else Values(values.user_codes, -values.values, values.column)
+
+
+def folded(values: Values | None, centre: float) -> Values | None:
+    """Distances from a centre that was drawn."""
+    return (
+        None if values is None else Values(values.user_codes, np.abs(values.values - centre), values.column)
+    )
+
+
+def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
+    """Scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    cap = int(problem.max_contributions)
+    if problem.anchor is None:
+        widths = problem._widths(anchor)
+        return (problem.scores(tails(folded(values, anchor), widths, cap), anchor),)
+    upper = problem.scores(tails(values, problem.ends(anchor), cap), anchor)
+    if problem.num_ends == 1:
+        return (upper,)
+    return problem.scores(tails(mirrored(values), problem.ends(-anchor), cap), anchor), upper
+
+
+def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
+    """Scores of the candidates for the centre: minus the distance of 0 from (share above) - 1/2, in steps.
+
+    A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
+    """
+    above, reached = tails(values, problem.centres)
+    half = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
+    far = np.maximum(np.maximum(above - half, half - reached), 0)
+    return _with_prior(far, np.zeros(far.size), _for_centre(problem), centre_sensitivity(problem))
+
+
+def centre_sensitivity(problem: RangeProblem) -> int:
+    """Steps by which one user can move a score of the centre."""
+    return RESOLUTION // 2 if problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
+
+
+def _for_centre(problem: RangeProblem) -> float:
+    return FOR_CENTRE * problem.epsilon
+
+
+def probabilities(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[FloatArray, ...]:
+    """Chance of every candidate of each draw beside an anchor, as `end_scores`; computed from private data."""
+    slope = problem.epsilon_of_end / (2.0 * RESOLUTION)
+    return tuple(
+        np.exp(log_softmax(slope * np.array(scores, dtype=np.float64)))
+        for scores in end_scores(problem, values, anchor)
+    )
+
+
+def centre_probabilities(problem: RangeProblem, values: Values | None) -> FloatArray:
+    """Chance of every candidate for the centre; computed from private data."""
+    slope = _for_centre(problem) / (2.0 * centre_sensitivity(problem))
+    scores = np.array(centre_scores(problem, values), dtype=np.float64)
+    return np.exp(log_softmax(slope * scores))
+
+
+@dataclass(frozen=True)
+class PrivateRange:
+    """A range that was chosen with epsilon-DP and may be published.
+
+    Attributes:
+        lower: L, in the values' unit.
+        upper: U.
+        facts: What the choice of both guarantees together and how it was made.
+        problem: The question, all of it public.
+    """
+
+    lower: float
+    upper: float
+    facts: ReleaseFacts
+    problem: RangeProblem
+
+
+def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) -> PrivateRange:
+    """Draw the range: one DP release of both ends, fresh at every call.
+
+    Args:
+        problem: The question.
+        values: Values of every row, private.
+        charge: Told once, before anything is drawn, what all draws together guarantee.
+    """
+    facts = ReleaseFacts(problem.epsilon, 0.0, problem.neighbours, MECHANISM)
+    anchor = problem.anchor
+    scores = None if anchor is None else end_scores(problem, values, anchor)
+    if charge is not None:
+        charge(facts)
+    if anchor is None:
+        first = centre_scores(problem, values)
+        drawn = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), _for_centre(problem))
+        anchor = float(problem.centres[drawn.index])
+        scores = end_scores(problem, values, anchor)
+    assert scores is not None
+    widths = problem._widths(anchor)
+    at = [
+        float(widths[mechanisms.exponential_mechanism(of_end, RESOLUTION, problem.epsilon_of_end).index])
+        for of_end in scores
+    ]
+    lower = anchor if problem.lower is not None else anchor - at[0]
+    return PrivateRange(lower, anchor + at[-1], facts, problem)

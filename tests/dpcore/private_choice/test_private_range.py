@@ -1,0 +1,242 @@
+"""The range that is chosen privately: exact privacy over neighbours, wrong variants, the draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.dataset import Values
+from dpcore.private_choice import private_range
+from dpcore.private_choice.fixed_point import RESOLUTION
+from dpcore.private_choice.private_range import RangeProblem
+
+ADD, REPLACE, VALUES = (
+    Neighbours.ADD_OR_REMOVE_USER,
+    Neighbours.REPLACE_USER,
+    Neighbours.REPLACE_VALUES,
+)
+User = tuple[float, ...]
+EXTREME: tuple[User, ...] = (
+    (100.0,), (-100.0,), (0.0,), (100.0, -100.0), (100.0,) * 7, (-100.0,) * 7, (100.0, 0.0, 0.0), (1.5, -1.5),
+    (3.0,) * 6 + (-100.0,), (1e9,), (-1e9, 1e9),
+)  # fmt: skip
+BOTH = RangeProblem(4.0, 1.0, 1.0, 64.0, centre=0.0)
+WIDTHS = np.geomspace(1.0, 64.0, BOTH.grid.size)
+
+
+def values_of(users: list[User]) -> Values | None:
+    if not users:
+        return None
+    return Values(np.repeat(np.arange(len(users)), [len(user) for user in users]), np.concatenate(users))
+
+
+def tables(seed: int, number: int) -> list[list[User]]:
+    generator = np.random.default_rng(seed)
+    found: list[list[User]] = [[]]
+    for _ in range(number - 1):
+        # As many as it takes to come near the target on both sides, and some more.
+        far = [
+            EXTREME[at]
+            for at in generator.integers(len(EXTREME), size=2)
+            for _ in range(generator.integers(6))
+        ]
+        found.append([*far, *(random_user(generator) for _ in range(generator.integers(0, 6)))])
+        # Users beyond all candidates move those on both sides of the target at once, where others stand between them.
+        (a, b, c, d), x = generator.integers(0, 7, 4), generator.choice([1.01, 8.0, 30.0], 2)
+        found.append([(100.0,)] * a + [(x[0],)] * b * 2 + [(-100.0,)] * c + [(-x[1],)] * d * 2)
+    return found
+
+
+def random_user(generator: np.random.Generator) -> User:
+    if generator.random() < 0.4:
+        return EXTREME[generator.integers(len(EXTREME))]
+    return tuple(np.round(generator.normal(0.0, 10.0, generator.integers(1, 6)), 2).tolist())
+
+
+def neighbours_of(users: list[User], relation: Neighbours, seed: int) -> list[list[User]]:
+    generator = np.random.default_rng(seed)
+    others = [*EXTREME, *(random_user(generator) for _ in range(3))]
+    if relation is ADD:
+        return [[*users, other] for other in others]
+    return [[other, *users[1:]] for other in others] if users else []
+
+
+def log_laws(asked: RangeProblem, users: list[User]) -> list[np.ndarray]:
+    assert asked.anchor is not None
+    return [np.log(law) for law in private_range.probabilities(asked, values_of(users), asked.anchor)]
+
+
+def most_moved(asked: RangeProblem, seed: int, number: int) -> float:
+    """Largest log ratio of a pair of ends drawn independently: that of L and that of U add up."""
+    most = 0.0
+    for at, users in enumerate(tables(seed, number)):
+        own = log_laws(asked, users)
+        for other in neighbours_of(users, asked.neighbours, at):
+            moved = [a - b for a, b in zip(own, log_laws(asked, other), strict=True)]
+            most = max(most, sum(m.max() for m in moved), -sum(m.min() for m in moved))
+    return most
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE, VALUES])
+@pytest.mark.parametrize("known", [False, True])
+def test_no_neighbour_moves_a_log_chance_by_more_than_epsilon(known: bool, relation: Neighbours) -> None:
+    ends = {"centre": None, "lower": 0.0} if known else {}
+    asked = dataclasses.replace(BOTH, neighbours=relation, max_contributions=2 if known else 1, **ends)
+    assert 0.6 < most_moved(asked, 4, 70) <= 1.0 + 1e-9
+
+
+def reference(users: list[User], wrong: str = "", epsilon: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Log chances of -w and of w by the definition, user by user, in floats."""
+    found = []
+    places = np.r_[-WIDTHS[::-1], WIDTHS] if wrong == "either side" else WIDTHS
+    for sign in (-1.0, 1.0):
+        ends = []
+        for beyond in (np.greater, np.greater_equal):
+            query = np.zeros(places.size)
+            for user in users:
+                rows = beyond(sign * np.array(user)[:, None], places).sum(axis=0)
+                query += rows / (1 if wrong == "rows" else len(user))
+            ends.append(query)
+        target = 0.25 + 2.0 / epsilon
+        distance = np.maximum(np.maximum(ends[0] - target, target - ends[1]), 0.0)
+        logits = -1.5 * np.log(np.abs(places)) - epsilon / 2.0 * distance
+        found.append(logits - np.logaddexp.reduce(logits))
+    return found[0], found[1]
+
+
+def test_the_law_is_that_of_the_definition() -> None:
+    for users in tables(6, 15):
+        for found, expected in zip(log_laws(BOTH, users), reference(users), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_the_same_search_catches_what_is_wrong() -> None:
+    def most(relation: Neighbours, wrong: str) -> float:
+        found = 0.0
+        for at, users in enumerate(tables(4, 12)):
+            own = reference(users, wrong)
+            for other in neighbours_of(users, relation, at):
+                moved = [a - b for a, b in zip(own, reference(other, wrong), strict=True)]
+                found = max(found, sum(m.max() for m in moved), -sum(m.min() for m in moved))
+        return found
+
+    assert most(ADD, "") <= 1.0 + 1e-9
+    assert most(ADD, "rows") > 2.0  # One user of seven rows counts seven times.
+    assert most(REPLACE, "") > 1.1  # Replaced, with both ends at the price of one.
+    # Pairs with L >= U among the candidates: a row between them lies beyond both.
+    assert most(ADD, "either side") > 1.1
+
+
+def test_shares_of_both_sides_never_exceed_a_user() -> None:
+    """Rounding included, over users of all sizes and a cap below and above them."""
+    generator = np.random.default_rng(2)
+    for cap in (1, 4, 50):
+        for _ in range(20):
+            user = tuple(generator.normal(0.0, 10.0, generator.integers(1, 40)).tolist())
+            for values in (values_of([user]), values_of([user, user])):
+                count = 1 if values is not None and values.user_codes.max() == 0 else 2
+                above = private_range.tails(values, np.array([0.0, 1e-9]), cap)[1][0]
+                below = private_range.tails(private_range.mirrored(values), np.array([0.0, 1e-9]), cap)[1][0]
+                assert 0 <= above + below <= count * RESOLUTION
+    (share,), _ = private_range.tails(values_of([(5.0, 1.0, 7.0)]), np.array([3.0]), 6)
+    assert share == 2 * RESOLUTION // 6  # Two of three rows above, of a user with half of the cap.
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_a_centre_that_is_drawn_is_paid_for(relation: Neighbours) -> None:
+    """The median at a quarter of epsilon, and the half-width at the rest, whatever the centre was."""
+    asked = dataclasses.replace(BOTH, centre=None, neighbours=relation)
+    most, width = 0.0, 0.0
+    for at, users in enumerate(tables(9, 25)):
+        for other in neighbours_of(users, relation, at):
+            own, its = (
+                np.log(private_range.centre_probabilities(asked, values_of(some))) for some in (users, other)
+            )
+            most = max(most, float(np.abs(own - its).max()))
+            for centre in (0.0, -64.0, float(asked.centres[3])):
+                (a,), (b,) = (
+                    private_range.probabilities(asked, values_of(some), centre) for some in (users, other)
+                )
+                width = max(width, float(np.abs(np.log(a) - np.log(b)).max()))
+    assert 0.15 < most <= 0.25 + 1e-9
+    assert 0.4 < width <= 0.75 + 1e-9
+
+
+def test_a_centre_is_near_the_median_where_there_are_many_users() -> None:
+    generator = np.random.default_rng(1)
+    users = [tuple(generator.normal(20.0, 1.0, 3).tolist()) for _ in range(3000)]
+    asked = dataclasses.replace(BOTH, centre=None)
+    law = private_range.centre_probabilities(asked, values_of(users))
+    assert law @ (np.abs(asked.centres - 20.0) < 1.0) > 0.95
+
+
+def test_an_empty_table_draws_from_the_weights_alone() -> None:
+    for found in private_range.probabilities(BOTH, None, 0.0):
+        np.testing.assert_allclose(found, WIDTHS**-1.5 / (WIDTHS**-1.5).sum(), rtol=1e-5)
+
+
+def test_candidates_that_are_the_centre_in_floats_are_left_out() -> None:
+    asked = RangeProblem(1.0, 1.0, 1e-3, 1e3, centre=1e14)
+    assert asked.ends(1e14)[0] > 1e14
+    assert -asked.ends(-1e14)[0] < 1e14
+    with pytest.raises(InvalidInput, match="can be told from 0"):
+        RangeProblem(1.0, 1.0, 1e-6, 1e-4, centre=1e14)
+
+
+def test_a_draw_follows_the_law_and_is_charged_once_before() -> None:
+    generator = np.random.default_rng(5)
+    values = values_of([tuple(generator.normal(0.0, 8.0, 4).tolist()) for _ in range(60)])
+    assert values is not None
+    asked = dataclasses.replace(BOTH, epsilon=4.0)
+    drawn = [private_range.choose(asked, values) for _ in range(300)]
+    lower, upper = private_range.probabilities(asked, values, 0.0)
+    for law, found in (
+        (lower, [-one.lower for one in drawn]),
+        (upper, [one.upper for one in drawn]),
+    ):
+        # Smirnov's bound on the largest difference of the shares, for a false alarm of 1e-4: sqrt(ln(2e4) / (2 n)).
+        reached = np.searchsorted(np.sort(found), WIDTHS * (1 + 1e-9)) / 300
+        assert np.abs(reached - np.cumsum(law)).max() < math.sqrt(math.log(2e4) / 600)
+    told: list[ReleaseFacts] = []
+    for problem in (
+        asked,
+        dataclasses.replace(asked, centre=None),
+        dataclasses.replace(asked, neighbours=REPLACE),
+    ):
+        told.clear()
+        found = private_range.choose(problem, values, told.append)
+        assert told == [found.facts]
+        assert found.facts.epsilon == 4.0
+        assert found.lower < found.upper
+    known = private_range.choose(dataclasses.replace(asked, centre=None, lower=-3.5), values)
+    assert known.lower == -3.5
+
+    def refuse(_: ReleaseFacts) -> None:
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        private_range.choose(asked, values, refuse)
+
+
+def test_what_the_ends_cost_together() -> None:
+    """Halved where a user is replaced and both ends are drawn; never more than was asked for in all."""
+    for epsilon in (1e-5, 0.1, 0.3, 1.0, 1e3):
+        both = dataclasses.replace(BOTH, epsilon=epsilon)
+        assert both.epsilon_of_end == epsilon
+        for relation in (REPLACE, VALUES):
+            assert dataclasses.replace(both, neighbours=relation).epsilon_of_end * 2 == epsilon
+            one = dataclasses.replace(both, neighbours=relation, centre=None, lower=0.0)
+            assert one.epsilon_of_end == epsilon
+        drawn = dataclasses.replace(both, centre=None)
+        assert drawn.epsilon_of_end < 0.75 * epsilon * (1 + 1e-15)
+
+
+def test_what_cannot_be_is_refused_with_all_reasons() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        RangeProblem(0.0, 0.0, 2.0, 1.0, centre=1.0, lower=0.0, max_contributions=0)
+    assert len(refused.value.problems) == 5
