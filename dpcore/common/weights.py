@@ -16,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
+from dpcore.contributions import Pieces as SumsAround
 
 MAX_TRADE_OFF = 1e200
 """Largest A in (*): products of A with users and rows (at most 1e48) stay within float64."""
@@ -64,12 +67,78 @@ class Optimum:
     ended: str
 
 
+class Sizes(Protocol):
+    """What (*) asks of sizes. Nothing in it needs whole numbers: a `ContributionHistogram`, or `EffectiveSizes`."""
+
+    @property
+    def sizes(self) -> npt.NDArray[Any]:
+        """Distinct, ascending, above 0."""
+
+    @property
+    def num_users(self) -> int:
+        """Users in all."""
+
+    @property
+    def min_size(self) -> float:
+        """The smallest size."""
+
+    @property
+    def max_size(self) -> float:
+        """The largest size."""
+
+    def pieces(self, h: npt.ArrayLike) -> SumsAround:
+        """Sums on either side of bounds."""
+
+    def pieces_at_sizes(self) -> SumsAround:
+        """Sums on either side of every size."""
+
+
+class EffectiveSizes:
+    """How many independent rows a user's rows are worth where rows of one user are alike: s / (1 + (s - 1) rho).
+
+    The variance of the mean of s rows of one user is sigma^2 (rho + (1 - rho) / s), that of the mean of so many
+    independent rows. Sizes that fall together in float64 are one; at rho = 1 all are 1.
+
+    Args:
+        histogram: Rows per user.
+        user_share: rho in [0, 1], the share of the variance that lies between users.
+    """
+
+    def __init__(self, histogram: ContributionHistogram, user_share: float) -> None:
+        self.user_share = user_share
+        each = self.of(histogram.sizes)
+        self.sizes: FloatArray
+        self.sizes, at = np.unique(each, return_inverse=True)
+        self.users = np.asarray(np.bincount(at, weights=histogram.users.astype(np.float64)), dtype=np.float64)
+        self.num_users = histogram.num_users
+        self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
+
+    def of(self, rows: npt.ArrayLike) -> FloatArray:
+        """The effective size of numbers of rows above 0, of their shape; it rises with them."""
+        s = np.asarray(rows, dtype=np.float64)
+        return np.asarray(s / (1.0 + (s - 1.0) * self.user_share))
+
+    @cached_property
+    def _sums(self) -> SumsAround:
+        before = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
+        return SumsAround(before, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
+
+    def pieces(self, h: npt.ArrayLike) -> SumsAround:
+        """Sums over the users at or below, and above, each bound in effective rows."""
+        k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
+        return SumsAround(*(part[k] for part in self._sums))
+
+    def pieces_at_sizes(self) -> SumsAround:
+        """`pieces` at every effective size."""
+        return SumsAround(*(part[1:] for part in self._sums))
+
+
 def _checked(trade_off: float) -> float:
     require.between(0, MAX_TRADE_OFF, trade_off=trade_off)
     return float(trade_off)
 
 
-def smooth_losses(histogram: ContributionHistogram, thresholds: npt.ArrayLike) -> Losses:
+def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     """Losses when user l weighs min(h, s_l) / n_h in all, spread evenly over their rows.
 
     Args:
@@ -99,7 +168,7 @@ def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Loss
     return Losses(np.asarray(h / kept), np.asarray(1.0 / kept))
 
 
-def lower_bound(histogram: ContributionHistogram, trade_off: float, h: float) -> float:
+def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """A number that no weights can go below in (*), for any h >= 0; tight at the unclamped root.
 
     Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising
@@ -115,7 +184,7 @@ def lower_bound(histogram: ContributionHistogram, trade_off: float, h: float) ->
     return 1.0 / (q * q + p / trade_off)
 
 
-def smooth_root(histogram: ContributionHistogram, trade_off: float) -> float:
+def smooth_root(histogram: Sizes, trade_off: float) -> float:
     """Root h >= 0 of the increasing function  h - A sum_l (1 - h / s_l)_+.
 
     It minimises the quasi-convex objective of the smooth weights; below s_1 it stands for s_1, since all
@@ -132,7 +201,7 @@ def smooth_root(histogram: ContributionHistogram, trade_off: float) -> float:
     return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
-def best_smooth(histogram: ContributionHistogram, trade_off: float) -> Optimum:
+def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     """The best weights of all: exact, by the root above, with a dual certificate.
 
     Args:

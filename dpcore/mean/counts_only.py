@@ -1,0 +1,229 @@
+"""The mean of the rows in this very table, of which only counts, sigma^2 and rho are known.
+
+Who has many rows says nothing about the values: users are exchangeable. The variance of what weights u miss the mean
+of the rows at hand by is then sigma^2 sum_l (u_l - p_l)^2 / x_l, with p_l = s_l / n and the effective sizes
+x_l = s_l / (1 + (s_l - 1) rho). A cap draws rows, too:
+
+    sigma^2 [rho sum_l (k_l / n_h - p_l)^2 + (1 - rho) (1 / n_h - 1 / n)],      k_l = min(h, s_l).
+
+sigma^2 is the variance of the rows at hand with n - 1 below, so that at rho = 0 a cap is a sample of n_h out of n rows
+without replacement. What is best among all weights is u_l = min(t, p_l + nu x_l), by the conditions of Karush, Kuhn and
+Tucker; ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.contributions import ContributionHistogram, FloatArray, Reached, suffix_sums
+from dpcore.mean.curves import BoundCurve, Pieces
+from dpcore.mean.models import ALL_PIECES, Best, Growth, Losses, rows_only
+
+
+@dataclass(frozen=True)
+class CountsOnly:
+    """The model; see `dpcore.mean.models.Model` for what it says.
+
+    Attributes:
+        histogram: Rows per user.
+        unit_noise: Variance of the noise for a user who holds all the weight, (unit)^2.
+        value_variance: sigma^2, (unit)^2.
+        user_share: rho in [0, 1].
+    """
+
+    histogram: ContributionHistogram
+    unit_noise: float
+    value_variance: float
+    user_share: float
+
+    @cached_property
+    def _effective(self) -> FloatArray:
+        s = self.histogram.sizes.astype(np.float64)
+        return np.asarray(s / (1.0 + (s - 1.0) * self.user_share))
+
+    @cached_property
+    def _sums(self) -> _Around:
+        return _Around.of(self.histogram, self._effective)
+
+    def _line(self, h: FloatArray, reached: Reached) -> tuple[FloatArray, FloatArray]:
+        """nu and t of the weights u_l = min(t, p_l + nu x_l) that grow no more from h rows on.
+
+        All weights sum to 1, which gives nu in terms of one sign: the rows that a cap at h would cut, over n and
+        sum_l min(x_l, x(h)).
+        """
+        sums, rho, n = self._sums, self.user_share, float(self.histogram.num_rows)
+        worth = h / (1.0 + (h - 1.0) * rho)
+        nu = self.histogram.excess(h, reached) / n / (sums.worth_below[reached] + sums.users[reached] * worth)
+        return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * worth)
+
+    def smooth(self, thresholds: FloatArray, reached: Reached | None = None) -> Losses:
+        """When users weigh min(t, p + nu x), which grows no more from h rows on."""
+        h = np.asarray(thresholds, dtype=np.float64)
+        k = self.histogram.reached(h) if reached is None else reached
+        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
+        nu, t = self._line(h, k)
+        # Sums of 1 / x, s / x and s^2 / x over the users above, with 1 / x = rho + (1 - rho) / s.
+        inverse = (1.0 - rho) * around.inverse + rho * around.users
+        rows = (1.0 - rho) * around.users + rho * around.rows
+        squares = (1.0 - rho) * around.rows + rho * around.squares
+        above = np.maximum(t * (t * inverse - 2.0 * rows / n) + squares / n**2, 0.0)
+        sampling = self.value_variance * (nu * (nu * around.worth_below) + above)
+        return Losses(np.zeros(sampling.shape), np.asarray(sampling), t)
+
+    def capped(self, caps: FloatArray, reached: Reached | None = None) -> Losses:
+        """When at most h rows of each user are kept, drawn at random."""
+        h = np.asarray(caps, dtype=np.float64)
+        k = self.histogram.reached(h) if reached is None else reached
+        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
+        kept = around.rows_below + h * around.users
+        cut = self.histogram.excess(h, k) / n  # 1 - n_h / n
+        weight = h / kept
+        above = weight * (weight * around.users - 2.0 * around.rows / n) + around.squares / n**2
+        uneven = around.squares_below * (cut / kept) ** 2 + np.maximum(above, 0.0)
+        sampling = self.value_variance * (rho * uneven + (1.0 - rho) * cut / kept)
+        return Losses(np.zeros(sampling.shape), np.asarray(sampling), np.asarray(weight))
+
+    def cap_curve(self) -> BoundCurve:
+        """The error of caps over the bound."""
+        at, rho, n = self._sums.between, self.user_share, float(self.histogram.num_rows)
+        below, both = at.rows_below, self.value_variance
+        pieces = Pieces(
+            both * (rho * at.squares_below * (1.0 - 2.0 * below / n) + (1.0 - rho) * below),
+            both * ((1.0 - rho) * at.users - 2.0 * rho * (at.rows * below + at.squares_below * at.users) / n),
+            self.unit_noise + both * rho * at.users * (1.0 - 2.0 * at.rows / n),
+        )
+        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).error(self.unit_noise), pieces)
+
+    def best_cap(self) -> Best:
+        """The best cap over every piece."""
+        found = self.cap_curve().best(whole=True)
+        return Best(found.bound, found.certificate, rows_only(self.histogram) or ALL_PIECES)
+
+    def growth(self, threshold: float) -> Growth:
+        """n u_l = s_l + n nu x_l below the threshold, n nu a constant that depends on it."""
+        h = np.asarray(float(threshold))
+        nu, _ = self._line(h, self.histogram.reached(h))
+        extra = float(nu) * self.histogram.num_rows
+        return Growth(1.0, extra, self.user_share) if self.user_share and extra else Growth()
+
+    def best_smooth(self) -> Best:
+        """The best weights of all, with a dual bound."""
+        bound = self._threshold()
+        value = self._direct(bound)
+        ended = rows_only(self.histogram) or "Exact: the root of the optimality condition."
+        lower = self.unit_noise * max(self.lower_bound(h) for h in (bound, float(self.histogram.max_size)))
+        return Best(bound, Certificate(value, lower, "a dual bound computed from the same data"), ended)
+
+    def _direct(self, h: float) -> float:
+        """The error of the weights, user by user: the sums on either side lose digits where most weights are p."""
+        nu, t = (float(part) for part in self._line(np.asarray(h), self.histogram.reached(h)))
+        s, x = self.histogram.sizes.astype(np.float64), self._effective
+        missed = np.minimum(t - s / self.histogram.num_rows, nu * x)
+        return self.value_variance * float((missed**2 / x) @ self.histogram.users) + self.unit_noise * t**2
+
+    def _threshold(self) -> float:
+        """Where t = A sum_l (nu - (t - p_l) / x_l)_+, whose two sides cross once as t falls with h.
+
+        The condition is checked at every size at once; on the piece where it turns, nu and t lie on a line.
+        """
+        sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
+        nu, t = self._line(sizes, slice(1, None))
+        pull = self._pull(self._sums.after, nu, t)
+        reached = t >= a * pull
+        reached[-1] = True  # At the largest size nobody lies above.
+        k = int(np.argmax(reached))
+        if k == 0:
+            return float(sizes[0])
+        at, n, rho = self._sums.taken(np.asarray(k)), float(self.histogram.num_rows), self.user_share
+        users, rows = float(at.users), float(at.rows)
+        inverse = (1.0 - rho) * float(at.inverse) + rho * users
+        leaning = ((1.0 - rho) * users + rho * rows) / n
+        worth, left = float(at.worth_below), rows / n  # 1 - sum of p below
+        t_best = a * (users * left / worth + leaning) / (1.0 + a * (inverse + users**2 / worth))
+        nu_best = max((left - users * t_best) / worth, 0.0)
+        # h / n + nu h / (1 + (h - 1) rho) = t, increasing in h: bisection, as roots of the quadratic cancel.
+        low, high = float(sizes[k - 1]), float(sizes[k])
+        for _ in range(100):
+            h = (low + high) / 2.0
+            if h / n + nu_best * h / (1.0 + (h - 1.0) * rho) < t_best:
+                low = h
+            else:
+                high = h
+        return (low + high) / 2.0
+
+    def _pull(self, above: _Around, nu: FloatArray, t: FloatArray) -> FloatArray:
+        """sum over the users above of nu - (t - p) / x."""
+        rho, n = self.user_share, float(self.histogram.num_rows)
+        inverse = (1.0 - rho) * above.inverse + rho * above.users
+        leaning = ((1.0 - rho) * above.users + rho * above.rows) / n
+        return np.asarray(nu * above.users - t * inverse + leaning)
+
+    def lower_bound(self, h: float) -> float:
+        """What no weights go below, in units of the noise's variance; tight at the best threshold.
+
+        Lagrangian of  t^2 + A sum_l (u_l - p_l)^2 / x_l  with t >= u_l (multipliers lambda_l >= 0) and sum u = 1:
+        minimising over t and u leaves  sum lambda p - (sum lambda)^2 / 4 - sum_l (mu - lambda_l)^2 x_l / (4 A).
+        Take mu = 2 A nu and lambda_l = 2 A (nu - (t - p_l) / x_l)_+, and, where every user lies above h and
+        sum lambda < 2 t, raise all of them until it is 2 t.
+        """
+        a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
+        x, s = self._effective, self.histogram.sizes.astype(np.float64)
+        users = self.histogram.users.astype(np.float64)
+        nu, t = (float(part) for part in self._line(np.asarray(h), self.histogram.reached(h)))
+        p = s / n
+        pulls = np.maximum(nu - (t - p) / x, 0.0)
+        misses = nu - pulls  # (mu - lambda) / (2 A)
+        total, leaning = 2.0 * a * float(users @ pulls), 2.0 * a * float(users @ (pulls * p))
+        cost = a * float(users @ (misses**2 * x))
+        if h <= float(self.histogram.min_size):
+            more = max(2.0 * t - total, 0.0)
+            total, leaning = total + more, leaning + more * float(users @ p) / float(self.histogram.num_users)
+        return leaning - total**2 / 4.0 - cost
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Sums over users on either side of a bound; entry k has k sizes at or below it."""
+
+    rows_below: FloatArray
+    squares_below: FloatArray
+    worth_below: FloatArray
+    users: FloatArray
+    rows: FloatArray
+    squares: FloatArray
+    inverse: FloatArray
+
+    @classmethod
+    def of(cls, histogram: ContributionHistogram, worth: FloatArray) -> _Around:
+        s, c = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+
+        def below(terms: FloatArray) -> FloatArray:
+            return np.concatenate(([0.0], np.cumsum(terms)))
+
+        return cls(
+            below(s * c),
+            below(s**2 * c),
+            below(worth * c),
+            suffix_sums(c),
+            suffix_sums(s * c),
+            suffix_sums(s**2 * c),
+            suffix_sums(c / s),
+        )
+
+    def taken(self, k: Reached) -> _Around:
+        """The sums at given numbers of sizes below."""
+        return _Around(*(part[k] for part in vars(self).values()))
+
+    @property
+    def after(self) -> _Around:
+        """The sums at every size."""
+        return self.taken(slice(1, None))
+
+    @property
+    def between(self) -> _Around:
+        """The sums on every piece between two sizes."""
+        return self.taken(slice(1, -1))

@@ -1,0 +1,225 @@
+"""Errors over the bound that may have several valleys: every piece between two sizes is looked at.
+
+Between two neighbouring sizes every error of this package is (a + b h + d h^2) / n_h^2 + c with
+n_h = S + q h, S the rows of the users below and q the users above. Its derivative has the sign of
+(b S - 2 q a) + (2 d S - q b) h, which is linear in h. So a piece has one turning point at most, and between sizes and
+turning points the error only rises or only falls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.certificate import Certificate
+from dpcore.contributions import ContributionHistogram, FloatArray, Reached
+
+EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
+STEPS = 200
+"""Halvings of an interval at most; float64 has no number left between its ends long before."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """a, b and d of the numerator on each piece z_(k-1) <= h <= z_k, k = 1 .. K - 1, each of shape (K - 1,)."""
+
+    constant: FloatArray
+    linear: FloatArray
+    square: FloatArray
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best bound of a curve.
+
+    Attributes:
+        bound: h in rows per user; whole where only whole bounds count.
+        value: The error there.
+        certificate: The error beside the smallest on any piece.
+    """
+
+    bound: float
+    value: float
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class BoundCurve:
+    """An error over bounds from the smallest to the largest size.
+
+    Attributes:
+        histogram: Rows per user.
+        error_after: The error at bounds, of their shape, and how many sizes lie at or below them; continuous.
+        pieces: Its numerators, which say where it turns.
+    """
+
+    histogram: ContributionHistogram
+    error_after: Callable[[FloatArray, Reached], FloatArray]
+    pieces: Pieces
+
+    def error(self, bounds: FloatArray) -> FloatArray:
+        """The error at any bounds, of their shape."""
+        return self.error_after(bounds, self.histogram.reached(bounds))
+
+    @cached_property
+    def _turning(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Pieces that have a turning point inside, counted from 0, and where it lies."""
+        sizes = self.histogram.sizes.astype(np.float64)
+        at = self.histogram.pieces_at_sizes()
+        below, above = at.rows_at_or_below[:-1], at.users_above[:-1]
+        a, b, d = self.pieces.constant, self.pieces.linear, self.pieces.square
+        slope = 2.0 * d * below - above * b
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            point = (2.0 * above * a - b * below) / slope
+        inside = np.flatnonzero((point > sizes[:-1]) & (point < sizes[1:]))
+        return inside, point[inside]
+
+    @cached_property
+    def _at_sizes(self) -> FloatArray:
+        return self.error_after(self.histogram.sizes.astype(np.float64), slice(1, None))
+
+    def _tried(self, whole: bool) -> tuple[FloatArray, FloatArray]:
+        """Sizes and turning points, in place of which stand the whole bounds beside them, and the error there."""
+        sizes = self.histogram.sizes.astype(np.float64)
+        pieces, point = self._turning
+        if whole:
+            # Between the ends of its piece: at a size the next piece begins.
+            low, high = np.tile(sizes[pieces], 2), np.tile(sizes[pieces + 1], 2)
+            point = np.clip(np.concatenate((np.floor(point), np.ceil(point))), low, high)
+            pieces = np.tile(pieces, 2)
+        # On a piece the error is the same with its right end counted as above.
+        return np.concatenate((sizes, point)), np.concatenate(
+            (self._at_sizes, self.error_after(point, pieces + 1))
+        )
+
+    def best(self, whole: bool) -> Found:
+        """The best bound of all from the smallest to the largest size; among equals the smallest."""
+        tried, values = self._tried(whole)
+        least = float(values.min())
+        bound = float(tried[values == least].min())
+        lowest = least if whole else self.lower_bound()
+        return Found(bound, least, Certificate(least, min(lowest, least), EVERY_PIECE))
+
+    def lower_bound(self) -> float:
+        """What no bound goes below, from three values of the error on every piece that turns inside.
+
+        The error is a quadratic in 1 / n_h there, so that its values at both ends and in the middle of 1 / n_h say
+        all, without the numerators that the turning points were found with.
+        """
+        pieces, _ = self._turning
+        lowest = float(self._at_sizes.min())
+        if not pieces.size:
+            return lowest
+        sizes = self.histogram.sizes.astype(np.float64)
+        left, right = sizes[pieces], sizes[pieces + 1]
+        at = self.histogram.pieces_at_sizes()
+        below, above = at.rows_at_or_below[pieces], at.users_above[pieces]
+        kept = 2.0 / (1.0 / (below + above * left) + 1.0 / (below + above * right))
+        first, last = self._at_sizes[pieces], self._at_sizes[pieces + 1]
+        middle = self.error_after(np.clip((kept - below) / above, left, right), pieces + 1)
+        bend = 2.0 * (first + last - 2.0 * middle)
+        slope = last - first - bend
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vertex = np.clip(np.where(bend > 0.0, -slope / (2.0 * bend), 0.0), 0.0, 1.0)
+        return min(lowest, float((first + vertex * (slope + vertex * bend)).min()))
+
+    def stretches(self, limit: float, whole: bool) -> tuple[tuple[float, float], ...]:
+        """All stretches of bounds on which the error is at most ``limit``, ascending.
+
+        Args:
+            limit: At least the best value.
+            whole: Whether only whole bounds count; they then begin at 1, as a cap below the smallest size is one, too.
+
+        Returns:
+            (lowest, highest) bound of each, both inside, to one unit (whole) or to rounding.
+        """
+        points = self._monotone_between(whole)
+        fine = self.error(points) <= limit
+        change = np.flatnonzero(np.diff(fine.astype(np.int8)))
+        edges = self._edges(points[change], points[change + 1], fine[change], limit, whole)
+        begins = ([float(points[0])] if fine[0] else []) + [
+            float(e) for e, was in zip(edges, fine[change], strict=True) if not was
+        ]
+        stops = [float(e) for e, was in zip(edges, fine[change], strict=True) if was]
+        stops += [float(points[-1])] if fine[-1] else []
+        return _joined(list(zip(begins, stops, strict=True)), whole)
+
+    def _monotone_between(self, whole: bool) -> FloatArray:
+        """Bounds between neighbours of which the error only rises or only falls."""
+        _, point = self._turning
+        if whole:
+            point = np.concatenate((np.floor(point), np.ceil(point), [1.0]))
+        # Two sorted runs: a stable sort merges them.
+        return np.sort(
+            np.concatenate((self.histogram.sizes.astype(np.float64), np.sort(point))), kind="stable"
+        )
+
+    def _edges(
+        self, left: FloatArray, right: FloatArray, fine_left: npt.NDArray[np.bool_], limit: float, whole: bool
+    ) -> FloatArray:
+        """The last bound within the limit between a fine one and one that is not, for all such pairs at once."""
+        inside, outside = np.where(fine_left, left, right), np.where(fine_left, right, left)
+        for _ in range(STEPS):
+            middle = (inside + outside) / 2.0
+            if whole:
+                middle = np.floor(middle)
+            moves = (middle != inside) & (middle != outside)
+            if whole:
+                moves &= np.abs(inside - outside) > 1.0
+            if not moves.any():
+                break
+            fine = self.error(middle) <= limit
+            inside, outside = np.where(moves & fine, middle, inside), np.where(moves & ~fine, middle, outside)
+        return inside
+
+    def variation(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A part that never rises and one that never falls, which add up to the error, at bounds within the sizes.
+
+        The rising part is the sum of all rises of the error up to the bound, the falling one what is left.
+        """
+        points = self._monotone_between(whole=False)
+        values = self.error(points)
+        rises = np.concatenate(([0.0], np.cumsum(np.maximum(np.diff(values), 0.0))))
+        at = np.clip(np.searchsorted(points, bounds, side="right") - 1, 0, points.size - 1)
+        error = self.error(bounds)
+        rising = rises[at] + np.maximum(error - values[at], 0.0)
+        return np.asarray(error - rising), np.asarray(rising)
+
+
+def _joined(stretches: list[tuple[float, float]], whole: bool) -> tuple[tuple[float, float], ...]:
+    """Stretches of whole numbers without a whole number between them are one."""
+    found: list[tuple[float, float]] = []
+    for low, high in stretches:
+        if found and (low - found[-1][1] <= 1.0 if whole else low <= found[-1][1]):
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
+    """The stretch that holds a bound; the bound alone where rounding left it out of all."""
+    for low, high in stretches:
+        if low <= bound <= high:
+            return low, high
+    return bound, bound
+
+
+def inverse_of_increasing(
+    function: Callable[[float], float], target: float, low: float, high: float
+) -> float:
+    """Where an increasing function reaches a value, to the last digit; the nearer end where it lies outside."""
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        if not low < middle < high or math.isclose(low, high, rel_tol=1e-15):
+            break
+        if function(middle) < target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0

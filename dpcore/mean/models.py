@@ -1,0 +1,108 @@
+"""What an error of a mean is made of, and what every model of users must be able to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.contributions import ContributionHistogram, FloatArray, Reached
+from dpcore.mean.curves import BoundCurve
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The parts of an error at given bounds, before the noise has its unit; each of the shape of the bounds.
+
+    Attributes:
+        shift: Bias before noise with its sign, in the values' unit.
+        sampling: Variance before noise, (unit)^2.
+        largest_weight: Weight of a user at the bound; all weights sum to 1.
+    """
+
+    shift: FloatArray
+    sampling: FloatArray
+    largest_weight: FloatArray
+
+    def error(self, unit_noise: float) -> FloatArray:
+        """Expected squared error, with ``unit_noise`` the variance of the noise for a user who holds all weight."""
+        return np.asarray(self.shift**2 + self.sampling + unit_noise * self.largest_weight**2)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best bound of one kind.
+
+    Attributes:
+        bound: In rows per user; whole for a cap.
+        certificate: The squared error there beside what no choice of this kind goes below.
+        ended: How the search ended, a sentence.
+    """
+
+    bound: float
+    certificate: Certificate
+    ended: str
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much users weigh up to a bound: w(s) = s (extra_rows + extra_users / (1 + (s - 1) rho)).
+
+    A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or without ``extra_users``, that is
+    min(s, h) up to a factor, the smooth weights of Epasto et al. 2020.
+
+    Attributes:
+        extra_rows: 1 where every row counts for itself, 0 where only users do.
+        extra_users: Weight of what a user's rows are worth together.
+        user_share: rho in [0, 1].
+    """
+
+    extra_rows: float = 1.0
+    extra_users: float = 0.0
+    user_share: float = 0.0
+
+    def of(self, rows: FloatArray | float) -> FloatArray:
+        """w(s) at numbers of rows above 0, of their shape; it rises with them."""
+        s = np.asarray(rows, dtype=np.float64)
+        return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
+
+    @property
+    def plain(self) -> bool:
+        """Whether w(s) is s."""
+        return self.extra_users == 0.0
+
+
+class Model(Protocol):
+    """What is assumed of users, and so what a bound costs."""
+
+    def capped(self, caps: FloatArray, reached: Reached | None = None) -> Losses:
+        """When at most h rows of each user are kept, drawn at random; ``reached``: `ContributionHistogram.reached`."""
+
+    def smooth(self, thresholds: FloatArray, reached: Reached | None = None) -> Losses:
+        """When a user with s rows weighs as one with min(h, s)."""
+
+    def best_cap(self) -> Best:
+        """The best whole cap from the smallest to the largest size."""
+
+    def best_smooth(self) -> Best:
+        """The best weights, with the rows from which on a user's weight grows no more."""
+
+    def growth(self, threshold: float) -> Growth:
+        """How users weigh below that threshold."""
+
+    def cap_curve(self) -> BoundCurve:
+        """The error of caps, for what needs more than the best one."""
+
+
+ALL_PIECES = "Exact: the best of every piece between two sizes."
+
+
+def rows_only(histogram: ContributionHistogram) -> str:
+    """How a search ended where there is nothing to search; empty where there is."""
+    if histogram.num_users == 1:
+        return "There is one user: every bound gives the same weights."
+    if histogram.sizes.size == 1:
+        return "All users have equally many rows: there is only one bound to choose."
+    return ""
