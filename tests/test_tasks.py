@@ -80,7 +80,7 @@ def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
     assert mean.figure(list(mean.figures)[1]).data
     table = mean.numbers
     assert table["value"].iloc[0] == mean.bound
-    assert table.loc["Best cap", "unit"] == "rows per user"
+    assert table.loc["Best bound", "unit"] == "rows per user"
     assert json.loads(mean.to_json())["holds_private_numbers"]
     monkeypatch.chdir(tmp_path)
     script = ss.count_bound([1, 2, 30], epsilon=1, disclosure="public").script()
@@ -98,7 +98,7 @@ def test_the_epsilon_of_a_grid_that_reaches_an_error(events):
 def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
     own = ss.mean_bound(events, own_cap=50, **MEAN)
     assert own.bound == mean.bound
-    assert "more compared with the best cap" in own.facts["Your own cap, 50 rows"]
+    assert "more compared with the best bound" in own.facts["Your own bound, 50 rows"]
     public = ss.mean_bound(events, counts="public", **MEAN)
     assert (
         mean.error >= public.error

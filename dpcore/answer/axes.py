@@ -21,11 +21,11 @@ def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -
     return log_spaced(low, max(high, 2.0 * low), points, extra=list(sizes) if sizes.size <= 60 else ())
 
 
-BOUND_AXIS = "Bound h: cap or threshold (rows per user)"
+BOUND_AXIS = "Bound (rows per user)"
 ROWS = "rows per user"
 """The unit of a bound on rows."""
 
 
 def bound_axis(limits: tuple[float, float]) -> Axis:
-    """The horizontal axis of curves over a cap or a threshold."""
+    """The horizontal axis of curves over a bound."""
     return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")

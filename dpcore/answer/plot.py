@@ -30,7 +30,7 @@ class Scale(enum.Enum):
 class Look(enum.Enum):
     """What a line or a mark stands for; its colour and dash pattern follow from that."""
 
-    CAP = "a cap on rows per user, or the first of two ways"
+    CAP = "a bound on rows per user, or the first of two ways"
     SMOOTH = "smooth weights, or the second of two ways"
     SAMPLING = "the part of an error that is there without noise"
     PRIVACY = "the part of an error that is privacy noise"

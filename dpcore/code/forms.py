@@ -72,10 +72,10 @@ def forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> Cod
 
 
 def cap_form(rows: float) -> str:
-    """What a cap is called."""
-    return f"Cap, {wording.counted(rows, 'row')}"
+    """What a bound on rows is called."""
+    return f"Bound, {wording.counted(rows, 'row')}"
 
 
 def smooth_form(threshold: float) -> str:
     """What smooth weights are called."""
-    return f"Smooth weights, h = {wording.number(threshold)}"
+    return f"Smooth weights, bound {wording.number(threshold)}"

@@ -222,9 +222,9 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     threshold = max(root, smallest)
     losses = smooth_losses(histogram, threshold)
     if histogram.num_users == 1:
-        ended = "There is one user: every threshold gives the same weights."
+        ended = "There is one user: every bound gives the same weights."
     elif histogram.sizes.size == 1:
-        ended = "All users have equally many rows: every threshold gives the same weights."
+        ended = "All users have equally many rows: every bound gives the same weights."
     elif trade_off == 0.0:
         ended = "Without sampling error every user weighs the same."
     elif root <= smallest:
@@ -283,15 +283,18 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     cap = int(allowed[int(np.argmin(totals))])
     losses = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
-        ended = "All users have equally many rows: there is only one cap to choose."
+        ended = "All users have equally many rows: there is only one bound to choose."
     elif trade_off == 0.0:
-        ended = "Without sampling error the smallest cap is best."
+        ended = "Without sampling error the smallest bound is best."
     else:
         ended = "Exact: bisection over the sizes, then the root within one piece."
     value = float(losses.total(trade_off))
     bound = cap_lower_bound(histogram, trade_off, value)
     return Optimum(
-        float(cap), losses, Certificate(value, bound, "interval bounds that cover every cap"), ended
+        float(cap),
+        losses,
+        Certificate(value, bound, "lower limits on intervals that cover every bound"),
+        ended,
     )
 
 

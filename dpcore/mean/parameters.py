@@ -56,7 +56,7 @@ class MeanParameters:
         upper: U > L, values above are lowered to it. B = U - L.
         variance_source: Where sigma^2 comes from.
         value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
-        own_cap: A cap to compare with the best one, in rows per user.
+        own_cap: A bound to compare with the best one, in rows per user.
         counts: Whether contribution counts are public, or private too.
 
     Raises:
@@ -78,7 +78,7 @@ class MeanParameters:
                 problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
                 self._check_variance(problems)
             if self.own_cap is not None:
-                problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
+                problems.whole(1, MAX_SIZE, **{"your own bound": self.own_cap})
             problems.of_kind(Counts, counts=self.counts)
 
     def _check_variance(self, problems: Problems) -> None:

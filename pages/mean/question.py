@@ -95,7 +95,7 @@ QUESTION = Question(
             "Compare your own bound",
             "Optional: a bound you use today, in rows per user.",
             renewed=True,
-            asked="Your own cap, rows per user",
+            asked="Your own bound, rows per user",
             placeholder="rows",
             width=180,
         ),

@@ -27,8 +27,8 @@ def answer(data: Dataset, asked: MeanParameters) -> str:
     )
     before, after = wording.entered(_BEGIN.epsilon), wording.entered(asked.epsilon)
     return (
-        f"At ε = {after} weights err {now} less than the best cap, which throws {cut} of the rows away; "
-        f"at ε = {before}, {first} less than one that throws {cut_first} away."
+        f"At ε = {after} weights err {now} less than the best bound, which leaves {cut} of the rows out; "
+        f"at ε = {before}, {first} less than one that leaves {cut_first} out."
     )
 
 
@@ -38,7 +38,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=0.3,
-    question="A cap throws rows of heavy users away; smooth weights keep them all, lighter. When does that pay?",
+    question="A bound leaves rows of heavy users out; smooth weights keep them all, lighter. When does that pay?",
     move="Move ε from 10 down to 0.3",
     enough=lambda epsilon: epsilon <= 1.0,
     answer=answer,

@@ -108,7 +108,7 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     )
     settle(page)
     before = place(page, plot)
-    assert before["hidden"] == ["Total, cap"]
+    assert before["hidden"] == ["Total, bounded rows"]
     for axis in ("x", "y"):
         low, high = before[axis]
         assert whole[axis][0] < low < high < whole[axis][1]
@@ -210,7 +210,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "rgb(255, 255, 255)" in text
     assert "rgb(16, 25, 29)" not in text  # the dark page
-    assert "Bound h: cap or threshold" in text
+    assert "Bound (rows per user)" in text
     csv = download(page, around.get_by_role("button", name="Save the data of this figure as CSV"))
     assert csv.name == "mean-error.csv"
     assert "# public input: epsilon = 1\n" in csv.read_text(encoding="utf-8")

@@ -155,8 +155,8 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     moved = EPSILON_STEPS[EPSILON_STEPS.index(DEFAULT_EPSILON) + 5]
     assert epsilon(page) == moved
     assert best_cap(page) != cap_before
-    assert after["traces"]["Total, cap"] != before["traces"]["Total, cap"]
-    assert after["traces"]["Best cap"] != before["traces"]["Best cap"]
+    assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
+    assert after["traces"]["Best bound"] != before["traces"]["Best bound"]
     assert (after["x"], after["y"]) == (before["x"], before["y"])
     # On private data the counts are private too, and the variance is the worst case: (U - L)^2 / 4.
     problem = mean.private_counts.PrivateCountsProblem(histogram, moved, 100.0, 2500.0)
@@ -310,7 +310,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
         own.press("Enter")
         settle(page)
         assert own.input_value() == text
-        assert ("Your own cap" in plot(page)["traces"]) is bool(text)
+        assert ("Your own bound" in plot(page)["traces"]) is bool(text)
 
     # What is typed stays as well.
     alert = page.get_by_test_id("stAlert")
@@ -318,7 +318,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
         own.fill(typed)
         own.press("Enter")
         expect(alert).to_contain_text(
-            "Your own cap must be a whole number between 1 and 1,000,000,000,000; got"
+            "Your own bound must be a whole number between 1 and 1,000,000,000,000; got"
         )
         settle(page)
         assert float(own.input_value()) == float(typed)
@@ -327,7 +327,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
     settle(page)
     expect(alert).to_have_count(0)
     assert own.input_value() == "7"
-    assert "Your own cap" in plot(page)["traces"]
+    assert "Your own bound" in plot(page)["traces"]
     field = page.get_by_role("spinbutton", name="ε, exactly")
     field.fill("5000")
     field.press("Enter")

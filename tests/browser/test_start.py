@@ -14,7 +14,7 @@ SIZES = """() => {
     return [
         parseFloat(getComputedStyle(document.documentElement).fontSize),
         parseFloat(getComputedStyle(plot.querySelector(".xtitle")).fontSize),
-        plot._fullData.find((trace) => trace.name === "Both together" || trace.name === "Total, cap").line.width,
+        plot._fullData.find((of) => of.name === "Both together" || of.name === "Total, bounded rows").line.width,
         (document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right ?? 0) > 50,
     ];
 }"""

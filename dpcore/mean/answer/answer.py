@@ -42,7 +42,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
         disclosure=data.provenance,
         facts=words.facts(of, data, parameters),
         proofs=(
-            ("Cap", of.cap.certificate, of.cap.ended),
+            ("Bound", of.cap.certificate, of.cap.ended),
             ("Smooth weights", of.smooth.certificate, of.smooth.ended),
         ),
         code=code.of_mean(of, data, parameters),

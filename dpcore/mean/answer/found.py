@@ -161,14 +161,14 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
 
     smooth = Further(
         "smooth weights",
-        "threshold (rows per user)",
+        "bound (rows per user)",
         lambda epsilon, thresholds: np.sqrt(
             mean.smooth_variance(replace(problem, epsilon=epsilon), thresholds)
         ),
         smooth_sharer,
     )
     return Against(
-        "Best cap (rows per user)",
+        "Best bound (rows per user)",
         "Standard error (unit of the values)",
         best,
         lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),

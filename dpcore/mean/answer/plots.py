@@ -14,7 +14,7 @@ from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.found import MeanFound, axis_limits, offered_errors, weight_limits
-from dpcore.mean.answer.words import UNIT
+from dpcore.mean.answer.words import BOUNDED, UNIT
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
@@ -28,7 +28,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     columns["bound"] = h
     parts: list[Curve] = []
     for key, name, error, look in (
-        ("cap", "cap", found.capped, Look.CAP),
+        ("cap", BOUNDED, found.capped, Look.CAP),
         ("smooth", "smooth weights", found.smoothed, Look.SMOOTH),
     ):
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
@@ -42,20 +42,20 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
             parts.append(Curve(f"{part}, {name}", "bound", f"{key}_{column}", style, look, part))
     items += parts
     if found.usual is not None:
-        name = "Total, cap, usual split of ε"
+        name = f"Total, {BOUNDED}, usual split of ε"
         items.append(Curve(name, "bound", "usual_split_standard_error", Look.USUAL))
     if found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", found.within[0], found.within[1]))
-    items.append(Mark("Best cap", cap.max_contributions, cap.standard_error, Look.CAP))
+    items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Look.CAP))
     items.append(Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Look.SMOOTH, "circle"))
     if own_cap is not None:
-        items.append(Mark("Your own cap", own_cap, found.standard_error(own_cap), Look.OWN, "square"))
+        items.append(Mark("Your own bound", own_cap, found.standard_error(own_cap), Look.OWN, "square"))
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
     across, upwards = axis_limits(histogram, value_bound)
     return Plot(
         "mean-error",
         "Standard error against the bound",
-        f"The standard error of a cap is smallest at {wording.counted(cap.max_contributions, 'row')} per "
+        f"The standard error of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
         f"{wording.number(smooth.standard_error)}. Below, sampling error rises; above, privacy noise.",
         bound_axis(across),
@@ -82,7 +82,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
         "smooth_row_weight": mean.user_weight(found.problem, found.smooth.threshold, sizes) / equal,
         "capped_row_weight_on_average": kept_share / equal,
     }
-    on_average = "Cap (average over kept and dropped rows)"
+    on_average = "Bounded rows (average over kept and dropped)"
     return Plot(
         "mean-weights",
         "Weight of one row",

@@ -23,10 +23,10 @@ POINTS = 7
 NORMAL_95 = 1.96
 
 CAP, SMOOTH, USUAL, CENTRED = (
-    "Cap",
+    "Bounded rows",
     "Smooth weights",
-    "Cap, usual split of ε",
-    "Cap, split of ε, values centred",
+    "Bounded rows, usual split of ε",
+    "Bounded rows, split of ε, values centred",
 )
 LOOKS = {CAP: Look.CAP, SMOOTH: Look.SMOOTH, USUAL: Look.USUAL}
 

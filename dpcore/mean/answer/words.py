@@ -27,7 +27,7 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
     rows = wording.counted(cap.max_contributions, "row")
     return (
         Number(
-            "Best cap",
+            "Best bound",
             rows,
             "per user",
             "Upper bound on contributions per user.",
@@ -37,7 +37,7 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
         ),
         _error("Standard error", cap, "standard_error"),
         Number(
-            "Best smooth threshold",
+            "Bound of the smooth weights",
             wording.number(smooth.threshold),
             wording.agreeing(smooth.threshold, "row per user", "rows per user"),
             _THRESHOLD,
@@ -65,7 +65,7 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
     said = {
         "Half or double": _half_or_double(found),
-        "Who is affected by the cap": (
+        "Who is affected by the bound": (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
             f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
             f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
@@ -79,14 +79,16 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
         said["Where counts are private"] = COUNTS_TOO
     if parameters.own_cap is not None:
         own = found.standard_error(parameters.own_cap)
-        said[f"Your own cap, {wording.counted(parameters.own_cap, 'row')}"] = (
+        said[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
             f"standard error {wording.number(own)}, {wording.change(own, cap.standard_error)}"
-            " compared with the best cap."
+            " compared with the best bound."
         )
     return said
 
 
 UNIT = "unit of the values"
+BOUNDED = "bounded rows"
+"""What the one way is called in a legend, beside smooth weights."""
 _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
     "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
@@ -102,7 +104,10 @@ LEAKS = (
     "Your data are private, and so is a bound read off them: **how many rows each user has is assumed to be public**. "
     "Where it is not, the bound gives some of it away: choose it without these data, or under *Choose privately*."
 )
-COUNTS_TOO = "with *Contribution counts are: Private too* the ε of the release covers the counts as well."
+COUNTS_TOO = (
+    "choose *Private too* under *Contribution counts are*, and the ε of the release also protects how many rows each "
+    "user has."
+)
 VARIANCE_LEAKS = (
     "σ² was read off the private values, so it leaks too: take the worst case, or a number from elsewhere."
 )
@@ -128,7 +133,7 @@ def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
     best = found.cap.standard_error
     return (
         "numerator and denominator, released with ε/2 each, have a standard error of "
-        f"{wording.number(usual.cap.standard_error)} at their own best cap of "
+        f"{wording.number(usual.cap.standard_error)} at their own best bound of "
         f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
         f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
         f"{wording.change(usual.centred.standard_error, best)}."
@@ -162,12 +167,12 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
     if found.problem.histogram.sizes.size == 1:
         said.append("All users have equally many rows, so there is nothing to choose: keep everything.")
     elif found.cap.max_contributions == found.problem.histogram.max_size:
-        said.append("Here the best cap keeps every row: privacy noise is cheap beside the sampling error.")
+        said.append("Here the best bound keeps every row: privacy noise is small beside the sampling error.")
     return " ".join(said)
 
 
 def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
-    """The best cap where counts are private and no values are looked at; nothing where it is so."""
+    """The best bound where counts are private and no values are looked at; nothing where it is so."""
     read = parameters.variance_source is mean.VarianceSource.FROM_VALUES and found.clamped is not None
     if found.private_counts and not read:
         return []
@@ -176,7 +181,7 @@ def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list
     problem = asked.problem(found.problem.histogram)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     rows = wording.counted(private_counts.best_cap(problem).max_contributions, "row")
-    return [f"With {'σ² of the worst case and ' if read else ''}private counts the best cap is **{rows}**."]
+    return [f"With {'σ² of the worst case and ' if read else ''}private counts the best bound is **{rows}**."]
 
 
 def _smooth_weights(found: MeanFound) -> str:
@@ -185,24 +190,24 @@ def _smooth_weights(found: MeanFound) -> str:
     if change == "the same":
         return "Smooth weights would gain nothing."
     return (
-        f"Smooth weights with threshold {wording.number(found.smooth.threshold)} would reach {wording.number(smooth)}, "
-        f"{change}, if your library can weight rows."
+        f"Smooth weights with a bound of {wording.number(found.smooth.threshold)} would reach "
+        f"{wording.number(smooth)}, {change}, if your library can weight rows."
     )
 
 
 def good_enough(found: MeanFound) -> str:
-    """From which cap to which one the error stays near the best."""
+    """From which bound to which one the error stays near the best."""
     within, share = found.within, f"5{wording.PERCENT}"
     if within[0] == within[1]:
         only = wording.counted(within[0], "row")
         if within[1] < found.problem.histogram.max_size:
-            return f"only {only}; every other cap is more than {share} worse in standard error."
+            return f"only {only}; every other bound is more than {share} worse in standard error."
         smaller = (
-            f"every smaller cap is more than {share} worse in standard error, and " if within[0] > 1 else ""
+            f"every smaller bound is more than {share} worse in standard error, and " if within[0] > 1 else ""
         )
         return f"only {only}; {smaller}a larger one keeps no more rows."
     return (
-        f"any cap from {wording.number(within[0])} to {wording.counted(within[1], 'row')} "
+        f"any bound from {wording.number(within[0])} to {wording.counted(within[1], 'row')} "
         f"stays within {share} of the best error."
     )
 
@@ -224,7 +229,7 @@ def hidden(found: MeanFound, clamped: Clamped) -> tuple[str, ...]:
     plain = clamped.mean
     shifts = []
     for name, bound, choice in (
-        ("capped", float(found.cap.max_contributions), found.cap),
+        ("bounded", float(found.cap.max_contributions), found.cap),
         ("smoothly weighted", found.smooth.threshold, found.smooth),
     ):
         shift = float(bounded_mean(clamped, bound)) - plain

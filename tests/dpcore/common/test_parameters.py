@@ -178,7 +178,7 @@ def test_good_fields_are_kept_and_bad_ones_named():
     assert found == MeanParameters(2.0, lower=-1.0)
     assert bad == ("upper", "own_cap")
     said = " ".join(problem.sentence for problem in problems)
-    for part in ("X is not a parameter", "Upper cannot be read", "Your own cap must be a whole number"):
+    for part in ("X is not a parameter", "Upper cannot be read", "Your own bound must be a whole number"):
         assert part.lower() in said.lower()
 
 

@@ -61,11 +61,11 @@ def assert_answer(at, problem: mean.MeanProblem) -> None:
     """The page shows the optima of this problem, in the figure and in the card."""
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     figure = chart(at, "mean_error")
-    ((x,), (y,)) = trace(figure, "Best cap")
+    ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
     assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.variance)))
-    bounds, errors_drawn = trace(figure, "Total, cap")
+    bounds, errors_drawn = trace(figure, "Total, bounded rows")
     assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)))
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
     assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)))
@@ -136,13 +136,13 @@ def test_an_own_cap_is_compared():
     at = enter(open_app("Mean"), own_cap=200)
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own cap")
+    ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"standard error {wording.number(error)}" in shown_texts(at)
     enter(at, own_cap=10**6)
-    assert "Outside the axes: your own cap." in shown_texts(at)
+    assert "Outside the axes: your own bound." in shown_texts(at)
     enter(at, own_cap=None)
-    assert "Your own cap" not in [t["name"] for t in chart(at, "mean_error")["data"]]
+    assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
 def test_the_variance_comes_from_the_clamped_values():
@@ -179,7 +179,7 @@ def test_what_independence_hides_is_said_and_drawn():
     shift = capped - values.values.mean()
     held = clamp(values, 0.0, 100.0)
     sentences = card.hidden(view, held)
-    assert f"The capped mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
+    assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
         for t in plotly_figures.figure(made.plots["mean-shift"]()).data
@@ -213,7 +213,7 @@ def test_the_facts_of_the_card_by_hand():
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
-    assert f"any cap from {close[0]} to {close[-1]} rows stays within" in shown.good_enough
+    assert f"any bound from {close[0]} to {close[-1]} rows stays within" in shown.good_enough
     sampling, noise = parts(best)
     assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} privacy noise)"
 
@@ -424,9 +424,9 @@ def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
         choose(at, variance_source=source)
         for epsilon in (1e-6, 1e-3, 1e3):
             enter(at, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
-            ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
+            ((_,), (error,)) = trace(chart(at, "mean_error"), "Best bound")
             low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
-            assert ("Outside the axes: the best cap" in shown_texts(at)) is not (low <= error <= high)
+            assert ("Outside the axes: the best bound" in shown_texts(at)) is not (low <= error <= high)
             (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
             before = control.value
             widest = float(control.options[0]), float(control.options[-1].replace(",", ""))

@@ -70,11 +70,11 @@ def test_the_switch_moves_curves_card_and_assumptions():
     problem = PrivateCountsProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     cap = mean.best_cap(problem)
     figure = chart(at, "mean_error")
-    bounds, drawn = trace(figure, "Total, cap, usual split of ε")
+    bounds, drawn = trace(figure, "Total, bounded rows, usual split of ε")
     # Numerator B h, denominator h, half of epsilon each, at the worst mean: 8 times the privacy variance.
     kept = np.array([np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)) for h in bounds])
     assert drawn == pytest.approx(np.sqrt(0.25 / kept + 8.0 * 2.0 * (bounds / EPSILON / kept) ** 2))
-    ((x,), (y,)) = trace(figure, "Best cap")
+    ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(cap.standard_error))
     assert "Delta-method" in figure["layout"]["yaxis"]["title"]["text"]
     texts = shown_texts(at)
@@ -104,10 +104,10 @@ def test_a_link_from_before_the_switch_means_public_counts():
 def test_variance_and_mean_of_the_values_are_used():
     at = shop_page()
     best = mean.best_cap(shop_problem())
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best cap")
+    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
     usual = mean.best_cap(shop_problem(release=Release.SPLIT))
-    said = f"{wording.number(usual.standard_error)} at their own best cap"
+    said = f"{wording.number(usual.standard_error)} at their own best bound"
     assert said in shown_texts(at)
     assert usual.standard_error > 1.5 * best.standard_error
 

@@ -215,7 +215,7 @@ def test_an_own_bound_is_compared():
     assert density[100] * width == pytest.approx(float(middle))
     error = wording.percent(out.expected_rank_error)
     assert f"Your own bound, 4 rows: rank error {error}" in words_of(found)
-    assert [name for name, _ in found.code.forms][-1] == "Cap, 4 rows"
+    assert [name for name, _ in found.code.forms][-1] == "Bound, 4 rows"
     assert "Your own bound" not in [t.get("name") for t in figure(asked())["data"]]
 
 

@@ -86,7 +86,7 @@ def has(text: str, library: Library, number: float) -> bool:
 
 def test_mean_shows_the_cap_and_the_weights() -> None:
     with_events("Mean", lower="0", upper="100")
-    cap, threshold = number("mean_card", "Best cap"), number("mean_card", "Best smooth threshold")
+    cap, threshold = number("mean_card", "Best bound"), number("mean_card", "Bound of the smooth weights")
     for library in Library:
         text, smooth = program("mean_card", library), program("mean_card", library, 1)
         assert has(text, library, cap)

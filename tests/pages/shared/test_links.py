@@ -440,7 +440,7 @@ HOSTILE = {
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
     "long text": ({"lower": "9" * 90_000}, "Lower cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "This link has 100,0"),
-    "huge whole number": ({"own_cap": "9" * 190}, "Your own cap must be a whole number"),
+    "huge whole number": ({"own_cap": "9" * 190}, "Your own bound must be a whole number"),
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
     "no such source": ({"variance_source": "loud"}, "variance_source cannot be read"),
     "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
@@ -654,7 +654,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
     assert not errors(other)
     assert link_of(other) == link_of(at)
     assert [m.value for m in metrics_of(other)] == [m.value for m in metrics_of(at)]
-    for name in ("Best cap", "Best smooth weights", "Your own cap"):
+    for name in ("Best bound", "Best smooth weights", "Your own bound"):
         assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
 
 

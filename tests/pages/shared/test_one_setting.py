@@ -78,7 +78,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     ).max_contributions
     assert looked != cap
     assert f"Keep at most {looked} rows" in shown_texts(at)
-    assert f"private counts the best cap is **{cap} rows**" in shown_texts(at)
+    assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
     go(at, "Choose privately")
     assert f"*Mean* finds {looked} for this release and this page {cap}" in shown_texts(at)
 
@@ -267,7 +267,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
-    (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own cap, 50 rows")}
+    (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
     answer = mean.MeanParameters(
         1.0, 0.0, 100.0, mean.VarianceSource.FROM_VALUES, own_cap=50, counts=mean.Counts.PUBLIC
     )
@@ -277,7 +277,7 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
         mean.capped_variance(problem, 50)
         / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
     )
-    assert f"{ratio:.1f} times as much compared with the best cap" in said
+    assert f"{ratio:.1f} times as much compared with the best bound" in said
     # What is wrong with it is said beside it, and the answer stands.
     fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
     assert metrics_of(at)

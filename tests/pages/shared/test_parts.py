@@ -138,7 +138,10 @@ def test_markers_lie_on_their_curves():
         view = view_of(SHOP.histogram, epsilon, 10.0)
         figure = plotly_figures.figure(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
-        for curve, marker in (("Total, cap", "Best cap"), ("Total, smooth weights", "Best smooth weights")):
+        for curve, marker in (
+            ("Total, bounded rows", "Best bound"),
+            ("Total, smooth weights", "Best smooth weights"),
+        ):
             x, y = np.asarray(named[curve].x), np.asarray(named[curve].y)
             (at,) = np.flatnonzero(x == named[marker].x[0])
             assert y[at] == pytest.approx(named[marker].y[0])

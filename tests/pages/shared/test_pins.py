@@ -199,7 +199,9 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     after = chart(at, "mean_error")
     (ghost,) = [trace for trace in after["data"] if trace.get("legend") == "legend2"]
     assert ghost["name"] == "shop_events.csv, ε = 1"
-    assert ghost["y"] == next(trace["y"] for trace in before["data"] if trace["name"] == "Total, cap")
+    assert ghost["y"] == next(
+        trace["y"] for trace in before["data"] if trace["name"] == "Total, bounded rows"
+    )
     assert after["layout"]["height"] == before["layout"]["height"]
     at = pinned(at, "mean")
     assert [one.name for one in at.session_state[keys.PINS]] == [
@@ -233,7 +235,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     assert [one.name for one in at.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
     fine(at.button(key="mean_pins_remove").click().run())
     assert "Nothing is pinned yet" in shown_texts(at)
-    assert traces(at, "mean_error")[0] == "Total, cap"
+    assert traces(at, "mean_error")[0] == "Total, bounded rows"
 
 
 def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_a_whole_number_typed_into_a_field_is_one():
     # A browser sends every number as a float.
     at = fine(open_app("Mean").number_input(key="mean.own_cap").set_value(7.0).run())
     assert type(at.session_state[keys.PAGE_PARAMETERS].own_cap) is int
-    assert "Your own cap, 7 rows" in shown_texts(at)
+    assert "Your own bound, 7 rows" in shown_texts(at)
     assert "own_cap=7&" in link_of(at) + "&"
 
 
@@ -159,7 +159,9 @@ def test_empty_and_refused_fields_are_named_at_once():
     said = [problem.sentence for problem in problems]
     assert said[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
     assert len(said) == 3
-    assert said[2].startswith("Your own cap must be a whole number between 1 and 1,000,000,000,000; got 1.5")
+    assert said[2].startswith(
+        "Your own bound must be a whole number between 1 and 1,000,000,000,000; got 1.5"
+    )
 
 
 def test_a_refused_field_is_named_as_on_the_page():

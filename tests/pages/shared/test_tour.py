@@ -116,8 +116,8 @@ def test_mean_says_what_weights_save_over_the_best_cap() -> None:
         assert f"{100 * (1 - smooth / capped):.2g}" == err
         assert f"{100 * lost:.2g}" == cut
     found = answer_at("mean").replace("\N{NO-BREAK SPACE}", " ")
-    assert "At ε = 0.3 weights err 13 % less than the best cap, which throws 68 % of the rows away" in found
-    assert "at ε = 10, 1.9 % less than one that throws 11 % away" in found
+    assert "At ε = 0.3 weights err 13 % less than the best bound, which leaves 68 % of the rows out" in found
+    assert "at ε = 10, 1.9 % less than one that leaves 11 % out" in found
 
 
 def test_the_sum_cuts_as_many_users_as_its_rule_says() -> None:
