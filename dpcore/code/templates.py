@@ -63,7 +63,7 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
         layout=layout,
         kinds=[file.kind.name for file in layout.files],
-        spaced=[file for file in layout.files if file.separator in SPACED],
+        spaced=[file for file in layout.files if file.separator in SPACED or file.names],
         marks=any(layout.decimal(column) for column in choice.number_columns),
         decimals={name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
         number_columns=choice.number_columns,

@@ -255,7 +255,7 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
     table = _text_head(kind, name)
     encoding = encoding_by_marks(kind.head) or table.encoding  # which knows of UTF-16 without a mark
     (layout,) = table.layouts
-    split = layout.separator if layout.separator in SPACED else ""
+    split = layout.separator if layout.separator in SPACED or layout.names else ""
     read = encoding, table.delimiter, layout.skip, split, not layout.names
     return Part(path, name, Format.TEXT, kind.packing, table.columns, *read), table
 

@@ -20,7 +20,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
 from dpcore.data.column_names import shown
-from dpcore.data.delimited_text import SPACED, unspaced
+from dpcore.data.delimited_text import BETWEEN, unspaced
 
 NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
@@ -193,7 +193,7 @@ def recode(
         name: For messages.
         should_stop: Asked after every piece.
         steps: Told how much has been read.
-        split: What of `SPACED` stands between fields, in whose place a mark is written; empty for none.
+        split: What of `BETWEEN` stands between fields, in whose place a mark is written; empty for none.
 
     Raises:
         InvalidInput: The bytes do not fit the encoding; or such text holds quotation marks.
@@ -214,7 +214,7 @@ def recode(
                 raise refusal(what, _of(name), remedy) from None
             if split:
                 if '"' in text:
-                    what = f"there is a quotation mark, and fields stand between {SPACED[split]}"
+                    what = f"there is a quotation mark, and fields stand between {BETWEEN[split]}"
                     raise refusal(what, _of(name), "Save the file with commas between fields")
                 *lines, rest = (rest + text).split("\n")
                 text = "".join(unspaced(line, split) + "\n" for line in lines)

@@ -28,7 +28,7 @@ class Part:
         encoding: Of text, as Python names it.
         delimiter: Of text; empty where there is one column.
         skip: Lines of text above the header, or above the first row where there is none.
-        split: Of text, what of `SPACED` stands between fields, so that it is written anew before it is counted.
+        split: Of text, what of `BETWEEN` stands between fields, so that it is written anew before it is counted.
         named: Of such text, whether its first line names the columns.
         keys: Of JSON, the keys of the columns as they are written.
         types: Of Parquet, DuckDB's types of the columns.

@@ -19,9 +19,9 @@ from dpcore.counting.reading import Reading, cells_of
 from dpcore.data.column_names import check_header_row, checked_names
 from dpcore.data.delimited_text import (
     ASCII_SEPARATORS,
+    BETWEEN,
     FIELD_MARK,
     QUOTES,
-    SPACED,
     fields_of,
     first_record,
     names_columns,
@@ -30,6 +30,7 @@ from dpcore.data.delimited_text import (
     say_long_records,
     sniffed_delimiter,
     spaced,
+    unnamed_tabs,
     unspaced,
 )
 from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_text, without_preamble
@@ -73,6 +74,8 @@ def read_table(content: bytes, name: str) -> Table:
     refuse_long_lines(data, skipped)
     delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
     split, named = spaced(data) if delimiter in ("", " ") else "", True
+    if delimiter == "\t" and unnamed_tabs(data):
+        split = delimiter
     if split:
         data, named = _unspaced(data, split, notes)
         delimiter, skipped = FIELD_MARK, skipped - (not named)
@@ -113,7 +116,7 @@ def _unspaced(data: bytes, split: str, notes: list[str]) -> tuple[bytes, bool]:
     """The text with a mark between fields and a line of names above; and whether the file has that line itself."""
     lines = data.decode().split("\n")
     header, *rows = [fields_of(line, split) for line in lines if line.strip()]
-    said = f"Fields stand between {SPACED[split]}"
+    said = f"Fields stand between {BETWEEN[split]}"
     # Rows of other lengths are named when they are read.
     if named := names_columns(header, [row for row in rows if len(row) == len(header)]):
         notes.append(f"{said}.")

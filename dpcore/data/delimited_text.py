@@ -13,6 +13,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.contributions import IntArray
+from dpcore.data.column_names import is_header_word
 from dpcore.data.encoding import CONTROL_DELIMITERS
 
 MAX_LINE_BYTES = 120_000
@@ -31,6 +32,8 @@ _OTHER_DELIMITERS = CONTROL_DELIMITERS + "^~#!:&%=*@$"
 DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 SPACED = {" +": "blanks", "::": "double colons"}
 """What else may stand between fields, where every line has as many: one or more blanks (`` +``), or ``::``."""
+BETWEEN = {**SPACED, "\t": "tabs"}
+"""What may stand between the fields of text whose lines are written anew: such text, or `unnamed_tabs`."""
 FIELD_MARK = "\x1f"
 """What stands between the fields of such a file once `unspaced` has read it; text holds no such character."""
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
@@ -107,8 +110,31 @@ def spaced(data: bytes) -> str:
     return ""
 
 
+def unnamed_tabs(data: bytes) -> bool:
+    """Whether text between tabs has no names above its rows, as MovieLens 100K's ``u.data`` has none.
+
+    So it is where no line has a quotation mark, there are three columns or more, in one of them at least all cells are
+    numbers, the first too, and no first cell is a usual word for a column. Names may be numbers that count up, as years
+    do; the first cells of data do not.
+    """
+    head = data[:_SNIFF_BYTES]
+    if len(data) > len(head):
+        head = head[: head.rfind(b"\n") + 1]
+    lines = [line for line in head.decode("utf-8", "ignore").split("\n") if line.strip(BLANKS)]
+    if b'"' in head or len(lines) < 2:
+        return False
+    first, *rows = [fields_of(line, "\t") for line in lines]
+    if len(first) < 3 or {len(row) for row in rows} != {len(first)} or any(map(is_header_word, first)):
+        return False
+    whole = [int(cell) for cell in first if re.fullmatch(r"[0-9]{1,18}", cell)]
+    counting_up = len(whole) > 1 and set(np.diff(whole)) == {1}
+    return not counting_up and not names_columns(first, rows)
+
+
 def fields_of(line: str, split: str) -> list[str]:
-    """The fields of a line between what of `SPACED` stands there; blanks around them are no part of them."""
+    """The fields of a line between what of `BETWEEN` stands there; blanks around them are no part of them."""
+    if split == "\t":  # At an end a tab means an empty field.
+        return [field.strip(BLANKS) for field in line.split(split)]
     line = line.strip(BLANKS)
     return _RUN.split(line) if split == " +" else [field.strip(BLANKS) for field in line.split(split)]
 

@@ -162,6 +162,9 @@ def _layout(name: str, decimal: str = "", **fields: Any) -> TableLayout:
 
 
 SHORT = tuple(row for row in ROWS if " " not in row[0])
+NUMBERED = tuple(
+    (str(3 + NAMES.index(user)), group.removeprefix("p"), amount) for user, group, amount in ROWS
+)
 
 
 NASTY: dict[str, Nasty] = {
@@ -215,6 +218,14 @@ FURTHER: dict[str, Nasty] = {
             "".join(f"{user}::{group}:: {amount}\r\n" for user, group, amount in ROWS).encode("cp1252")
         ),
         _layout("ratings.dat", separator="::", encoding="cp1252", packing="gzip", names=(USER, GROUP, VALUE)),
+    ),
+    "tabs and no header": Nasty(
+        lambda: "".join(
+            f"{user}\t{group}\t {amount}\t{7 if at % 2 else ''}\r\n"
+            for at, (user, group, amount) in enumerate(NUMBERED, 1)
+        ).encode(),
+        _layout("u.data", separator="\t", names=(USER, GROUP, VALUE, "seconds")),
+        NUMBERED,
     ),
     "nobody is a user": Nasty(
         lambda: _text(_blanks, "", extra=',p1,5.5\n"  ",p2,8\n , ,\n').encode(),

@@ -43,9 +43,9 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     one = MissingUsers.ONE_USER if nasty.layout.missing_is_a_user else MissingUsers.LEAVE_OUT
     roles = Roles(TableKind.EVENTS, user=USER, value=VALUE, task=GROUP, missing_users=one)
     source = open_files([folder / nasty.name], small_bytes=small_bytes)
-    if nasty.layout.files[0].names:
-        assert source.columns == ("column 1", "column 2", "column 3")
-        source = source.with_names(nasty.layout.files[0].names)
+    if names := nasty.layout.files[0].names:
+        assert source.columns == tuple(f"column {at}" for at in range(1, len(names) + 1))
+        source = source.with_names(names)
     found = count(source, roles, Disclosure.PRIVATE).dataset
     assert found is not None
     return found

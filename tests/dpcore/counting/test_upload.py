@@ -166,6 +166,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
         (b"2024-01-05,x\n2024-01-06,y\n", "no header row"),
         (b"a@b.org,x\nc@d.org,y\n", "no header row"),
         (b"u1\nu2\nu1\n", "no header row"),
+        (b"2019\t2020\t2021\n5\t2\t3\n", "no header row"),
         (b"u17,x\nu203,y\nu4,z\n", "no header row"),
         (b"alice,toys\nbob,toys\nalice,books\n", "no header row"),
         (b",,\n1,2,3\n", "no header row"),
@@ -452,9 +453,19 @@ def test_copied_rows_are_counted_and_the_other_user_column_is_named():
         ("note\n7 dwarfs\n3 little pigs\n", 1, 2),  # not every line has as many
         ("id::note\n1::a b\n2::c:d\n", 2, 2),
         ('a b\n1 "2 3"\n4 5\n', 1, 2),  # quotation marks mean something else there
+        ("196\t242\t3\t881250949\n186\t302\t\t\n", 4, 2),  # as MovieLens 100K is published
+        (
+            "b80344d0\tSOAKIMP12A\t1\nb80344d0\tSOAPDEY12A\t2\n85c1f87f\tSOAKIMP12A\t5\n",
+            3,
+            3,
+        ),  # as Taste Profile
+        ("user\t2019\t2020\na\t3\t4\nb\t1\t7\n", 3, 2),
+        ("land\tarea\tyear 1\na\t3\t4\nb\t1\t7\n", 3, 2),
     ],
 )
-def test_blanks_and_double_colons_separate_where_every_line_has_as_many(content, columns, rows):
+def test_blanks_and_double_colons_separate_where_every_line_has_as_many_and_tabs_need_no_names(
+    content, columns, rows
+):
     table = counting.read_table(content.encode(), "file.txt")
     assert (len(table.columns), len(table.frame)) == (columns, rows)
 
