@@ -87,6 +87,75 @@ def plan(
     )
 
 
+NUMBER_SHARE = 0.05
+"""Of the budget, likewise, for the number of users, where it is private, of a descent by the rule of `pace`."""
+COUNT_SHARE = 0.10
+"""Likewise for counting, in every step, the users within a bound that follows them."""
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """Noise of a descent by the rule of `pace`; as ratios, since a bound that follows users moves from step to step.
+
+    Attributes:
+        one: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
+        gradient: Standard deviation of the noise of a step's summed gradient over the bound.
+        count: Of that on how many users are within the bound, less half of all; 0 where it is not asked.
+        number: Of that on the number of users; 0 where it is public.
+        steps: T.
+        gradient_sensitivity: L2 sensitivity of a step's summed gradient over the bound.
+        count_sensitivity: Of the count: a user is within or not, half a user more or less.
+        number_sensitivity: Of the number of users.
+    """
+
+    one: float
+    gradient: float
+    count: float
+    number: float
+    steps: int
+    gradient_sensitivity: float
+    count_sensitivity: float
+    number_sensitivity: float
+
+
+def shares(neighbours: Neighbours, follows: bool) -> tuple[float, float, float]:
+    """Of the budget, as shares of (Δ/σ)²: all gradients, all counts, and the number of users."""
+    number = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
+    count = COUNT_SHARE if follows else 0.0
+    return 1.0 - count - number, count, number
+
+
+def rule_plan(epsilon: float, delta: float, neighbours: Neighbours, steps: int, follows: bool) -> RulePlan:
+    """The least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
+
+    The bound of a step may depend on everything that was released before: what the account rests on is how far a user
+    moves a sum over its noise, and that is the same at every bound.
+
+    Args:
+        epsilon: Of the whole training.
+        delta: Likewise, strictly between 0 and 1.
+        neighbours: Add or remove a user; or replace a user, or values, where the number of users is public.
+        steps: T.
+        follows: Whether the bound follows a private count.
+
+    Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
+        Wang 2018, theorem 8.
+    """
+    moved = gradient_steps(neighbours)
+    one = moved * GaussianNoise.for_release(1.0, epsilon, delta).scale
+    gradients, counts, number = shares(neighbours, follows)
+    return RulePlan(
+        one=one,
+        gradient=one * math.sqrt(steps / gradients),
+        count=0.5 * one * math.sqrt(steps / counts) if counts else 0.0,
+        number=one / math.sqrt(number) if number else 0.0,
+        steps=steps,
+        gradient_sensitivity=moved,
+        count_sensitivity=0.5 * moved,
+        number_sensitivity=1.0 if number else 0.0,
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def _sampled_multiplier(
     epsilon: float, delta: float, sampled: float, steps: int, weight_multiplier: float, enough: float

@@ -8,18 +8,17 @@ a cap in their rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account
-from dpcore.training.mechanism import Mechanism
+from dpcore.training import account, followed
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
+from dpcore.training.user_sums import BLOCK, UserSums
 from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
-
-_BLOCK = 200_000
-"""Entries of a rows × runs matrix that are worked on at once: 1.6 MB, about what a core's own cache holds."""
 
 Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
 """From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
@@ -66,7 +65,7 @@ def summed_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatAr
 
     def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
-        block = max(_BLOCK // theta.shape[1], 1)
+        block = max(BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block):
             part = slice(start, start + block)
             slopes = clipped_slopes(rows, mechanism, rows.signed[part] @ theta, part)
@@ -79,36 +78,22 @@ def summed_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatAr
     return gradient
 
 
-def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float) -> Gradient:
-    """Σ over users of their summed gradient (rows clipped, weight 1), shortened to norm ``bound`` × clip.
-
-    About d times the work of weights, since every user's sum is formed: 10 times at d = 9.
-    """
+def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float, runs: int) -> Gradient:
+    """Σ over users of their summed gradient (rows clipped, weight 1), shortened to norm ``bound`` × clip."""
+    sums = UserSums(rows, runs)
 
     def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
-        for first, last in _user_blocks(rows, max(_BLOCK // theta.shape[1], 1)):
-            begin, end = int(rows.starts[first]), int(rows.starts[last - 1] + rows.sizes[last - 1])
-            part, starts = slice(begin, end), rows.starts[first:last] - begin
-            slopes = clipped_slopes(rows, mechanism, rows.signed[part] @ theta, part)
-            sums = np.stack(
-                [np.add.reduceat(slopes * column[:, None], starts, axis=0) for column in rows.signed[part].T]
-            )
-            norms = np.sqrt(np.einsum("kur,kur->ur", sums, sums))
+        for block in sums.blocks():
+            slopes = clipped_slopes(rows, mechanism, rows.signed[block.rows] @ theta, block.rows)
+            norms = sums.norms(block, slopes)
             factors = bound * mechanism.clip / np.maximum(norms, bound * mechanism.clip)
             if chosen is not None:
-                factors *= chosen[first:last]
-            total += np.einsum("kur,ur->kr", sums, factors)
+                factors *= chosen[block.users]
+            total += rows.signed[block.rows].T @ (slopes * factors[block.owners])
         return total
 
     return gradient
-
-
-def _user_blocks(rows: ClassifierRows, block: int) -> list[tuple[int, int]]:
-    """Users from and to, each block with about so many rows."""
-    marks = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, block))
-    cuts = np.unique(np.append(marks, rows.num_users))
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
 
 def _chosen_users(draws: list[np.random.Generator], num_users: int, sampled: float) -> FloatArray | None:
@@ -116,6 +101,59 @@ def _chosen_users(draws: list[np.random.Generator], num_users: int, sampled: flo
     if not draws:
         return None
     return np.stack([rng.random(num_users) < sampled for rng in draws], axis=1).astype(np.float64)
+
+
+def _by_rule(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    seed: int,
+    runs: range,
+    ranks: IntArray | None,
+    should_stop: ShouldStop,
+) -> FloatArray | None:
+    follows = cell.method is Method.FOLLOWED
+    gradient = bounded_gradient(rows, mechanism, cell, seed, runs, ranks)
+    plan = account.rule_plan(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
+    )
+    steps_noise, number = noise_of(mechanism, rows.num_features, seed, runs)
+    counts = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
+    found = followed.descend(
+        gradient,
+        mechanism,
+        rows.num_users,
+        cell.bound,
+        followed.RuleNoise(steps_noise, np.stack(counts, axis=1), number),
+        follows=follows,
+        plan=plan,
+        should_stop=should_stop,
+    )
+    return None if found is None else found[0]
+
+
+def bounded_gradient(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    seed: int,
+    runs: range,
+    ranks: IntArray | None = None,
+) -> followed.Gradient:
+    """The sum of gradients of a method, for a descent by the rule; ``mechanism`` has the cell's clip in it."""
+    if cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
+        return followed.clipped_sums(
+            UserSums(rows, len(runs)),
+            rows.signed,
+            lambda margins, part: clipped_slopes(rows, mechanism, margins, part),
+        )
+    if cell.method is Method.CAP:
+        order = random_ranks(rows, seed, runs) if ranks is None else ranks
+        weights = (order < cell.bound).astype(np.float64)
+    else:
+        weights = smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
+    weighted = summed_gradient(rows, mechanism, weights)
+    return lambda theta, _: (weighted(theta, None), None)
 
 
 def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
@@ -148,6 +186,8 @@ def train(
 ) -> FloatArray | None:
     """Models of several runs, all of the same mechanism at the same bound.
 
+    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have no other.
+
     Args:
         rows: Users to train on.
         mechanism: What is trained and how.
@@ -159,7 +199,15 @@ def train(
 
     Returns:
         θ, shape (num_features, runs); None where it was stopped.
+
+    Raises:
+        ValueError: Followed clipped sums at a pace that was entered.
     """
+    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    if mechanism.pace is Pace.RULE:
+        return _by_rule(rows, mechanism, cell, seed, runs, ranks, should_stop)
+    if cell.method is Method.FOLLOWED:
+        raise ValueError("a bound follows the users at the pace of the rule only")
     if cell.method is Method.CAP:
         order = random_ranks(rows, seed, runs) if ranks is None else ranks
         gradient = summed_gradient(rows, mechanism, (order < cell.bound).astype(np.float64))
@@ -167,7 +215,7 @@ def train(
         weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
         gradient = summed_gradient(rows, mechanism, weights[:, None])
     else:
-        gradient = clipped_user_sums(rows, mechanism, cell.bound)
+        gradient = clipped_user_sums(rows, mechanism, cell.bound, len(runs))
     noise = noise_plan(mechanism, cell.bound)
     steps_noise, weight_noise = noise_of(mechanism, rows.num_features, seed, runs)
     # One user's weight at least: a sum that noise has brought to 0 or below would turn the steps around.

@@ -24,6 +24,13 @@ class Average(enum.Enum):
         return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
 
 
+class Pace(enum.Enum):
+    """Who says how many steps a descent takes, and how long they are."""
+
+    RULE = "rule"
+    ENTERED = "entered"
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """Full-batch gradient descent with Gaussian noise, projected onto a ball.
@@ -40,6 +47,8 @@ class Mechanism:
         clip: Norm to which a row's gradient is clipped, above 0.
         sampled: Probability with which each user takes part in a step, by a draw of its own; 1 for everybody in every
             step. Below 1 only where neighbours add or remove a user: amplification by sampling is about that.
+        pace: By the rule of `dpcore.training.pace`, which looks at nothing but the number of users, and in place of
+            ``steps``, ``step_size``, ``average`` and ``sampled`` (`by_rule` sets them); or as entered.
 
     Raises:
         InvalidInput: A field is out of its range; all at once.
@@ -55,6 +64,7 @@ class Mechanism:
     radius: float = 20.0
     clip: float = 1.0
     sampled: float = 1.0
+    pace: Pace = Pace.ENTERED
 
     def __post_init__(self) -> None:
         with Problems() as problems:

@@ -1,12 +1,7 @@
 """One DP release of a model, with OpenDP's noise; everything else in this question simulates.
 
-Gradients are rounded before they are added up: each row's entry toward 0 onto a public grid, so that a user's sum is
-whole, no longer than the bound, and the same number whoever else is in the data. Sums of whole numbers are exact, and
-discrete Gaussian noise on them is what OpenDP proves private.
-
-What is the same in neighbouring data is computed the same: everything about a row comes from its own numbers by single
-operations (features column by column, `math.exp` row by row), never by a matrix product or a vectorised exponential,
-whose last digit may depend on where in an array a row stands.
+Sums of whole numbers (`whole`) are exact, and discrete Gaussian noise on them has the account of the continuous one
+(`exact_steps`): a release has the noise of the curves.
 
 Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits of its
 own. Whatever bits the others had, a user then moves every sum by at most what rows of weight 1 can, which is as much as
@@ -17,20 +12,21 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
+from dpcore.common.errors import refusal
+from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.training import account, followed, optimum, output, pace
 from dpcore.training.account import WEIGHT_SHARE
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Mechanism
+from dpcore.training.exact_steps import exact_gaussian_steps
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import (
-    RELEASED,
     Cell,
     Method,
     gradient_steps,
@@ -38,13 +34,10 @@ from dpcore.training.weighting import (
     smooth_weights,
     weight_sensitivity,
 )
+from dpcore.training.whole import CELLS, USER, whole_gradients, whole_user_sums
 
 MECHANISM = "discrete Gaussian gradient descent"
-CELLS = 2**18
-"""Steps of the grid in the longest gradient of a user: what rounding takes off is far below the noise."""
-_USER = CELLS + 1
-"""Norm that a user's whole numbers have at most: the bound itself, and one step for the rounding of float64, which is
-below 1e-12 of it. Rounding toward 0 adds nothing."""
+OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +47,17 @@ class Model:
     Attributes:
         theta: Of the scaled features, shape (num_features,); it may be published.
         facts: What is guaranteed and how.
-        cell: Smooth weights or a cap, and the bound h.
-        noise: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows.
+        cell: The method and its bound h.
+        noise: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows; of output
+            perturbation, on each coordinate of θ.
+        last_bound: The bound of the last step, in rows: where followed clipped sums came to, which may be published.
     """
 
     theta: FloatArray
     facts: ReleaseFacts
     cell: Cell
     noise: float
+    last_bound: float
 
 
 def drawn_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
@@ -75,36 +71,9 @@ def drawn_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     return ClassifierRows(rows.features[kept], rows.signs[kept], rows.users[kept])
 
 
-def slopes_one_by_one(loss: LossKind, margins: FloatArray) -> FloatArray:
-    """As `LossKind.slope`, each entry from its own margin alone and always by the same operations."""
-    if loss is not LossKind.LOGISTIC:
-        return loss.slope(margins)
-    exp = math.exp
-    # -1 / (1 + e^m); beyond 700 the exponential would overflow, and the slope is 0 to 300 digits.
-    return np.array([-1.0 / (1.0 + exp(m)) if m < 700.0 else 0.0 for m in margins.tolist()])
-
-
-def whole_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, theta: FloatArray) -> IntArray:
-    """Weighted, clipped gradient of each row in steps of the grid, shape (num_rows, num_features).
-
-    A step is ``bound × clip / CELLS``. The rows of a user add up to a vector of norm at most `CELLS` + 1.
-    """
-    margins = np.zeros(rows.num_rows)
-    squares = np.zeros(rows.num_rows)
-    for column, entry in zip(rows.signed.T, theta.tolist(), strict=True):
-        margins += column * entry
-        squares += column * column
-    with np.errstate(divide="ignore"):
-        most = mechanism.clip / np.sqrt(squares)
-    slopes = np.clip(slopes_one_by_one(mechanism.loss, margins), -most, most)
-    weights = smooth_weights(rows.sizes, bound)[rows.users]
-    steps = weights * slopes * (CELLS / (bound * mechanism.clip))
-    return np.trunc(rows.signed * steps[:, None]).astype(np.int64)
-
-
 def _squared_sensitivity(mechanism: Mechanism) -> int:
     """Of a step's whole numbers, as a whole number."""
-    return int(gradient_steps(mechanism.neighbours)) ** 2 * _USER**2
+    return int(gradient_steps(mechanism.neighbours)) ** 2 * USER**2
 
 
 @dataclass(frozen=True)
@@ -132,39 +101,137 @@ def _weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightG
     return _WeightGrid(root**2, max(moved / (root - 2), finest))
 
 
+def check(mechanism: Mechanism, cell: Cell) -> None:
+    """Say what no release can have.
+
+    Raises:
+        InvalidInput: The bound is out of range, users are sampled, or the method asks for another pace or loss.
+    """
+    with Problems() as problems:
+        problems.between(1e-6, 1e9, bound=cell.bound)
+        if mechanism.sampled < 1.0:
+            problems.add("a release takes all users in every step")
+        if mechanism.pace is Pace.ENTERED and cell.method in (Method.FOLLOWED, Method.OUTPUT):
+            problems.add(f"a release by {cell.method.value} has its steps by the rule")
+        if cell.method is Method.OUTPUT and not mechanism.loss.has_bounded_slope:
+            problems.add("output perturbation needs a loss of bounded slope")
+
+
 def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None = None) -> Model:
-    """Spend (ε, δ) once: a fresh model at every call, by smooth weights or under a cap.
+    """Spend (ε, δ) once: a fresh model at every call.
 
     Args:
         rows: All users that the model learns from.
         mechanism: What is trained and how; its ε and δ are spent.
-        cell: Smooth weights or a cap, and its bound h, in rows; chosen without a look at these data, else ε does not
-            cover the choice.
+        cell: The method and its bound h, in rows; chosen without a look at these data, else ε does not cover the
+            choice. Followed clipped sums need no choice.
         charge: Told what the release guarantees before anything is drawn.
 
     Raises:
-        InvalidInput: The bound is out of range, the method is another, or users are sampled; nothing was drawn.
+        InvalidInput: What `check` says; nothing was drawn.
 
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
-    algorithm 1.
+        algorithm 1; for clipped sums, McMahan, Ramage, Talwar and Zhang 2018.
     """
-    bound = cell.bound
-    with Problems() as problems:
-        if cell.method not in RELEASED:
-            problems.add(f"a release has smooth weights or a cap; got {cell.method.value}")
-        problems.between(1e-6, 1e9, bound=bound)
-        if mechanism.sampled < 1.0:
-            problems.add("a release takes all users in every step")
-    one = _squared_sensitivity(mechanism)
+    check(mechanism, cell)
+    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    if cell.method is Method.OUTPUT:
+        return _minimiser(rows, mechanism, cell, charge)
+    train = _by_rule if mechanism.pace is Pace.RULE else _as_entered
+    return train(rows, mechanism, cell, charge)
+
+
+def _paid(
+    squared: int, draws: int, mechanism: Mechanism, charge: Charge | None, name: str = MECHANISM
+) -> tuple[GaussianSteps, ReleaseFacts]:
+    """The noise of a whole release, charged for."""
+    noise = exact_gaussian_steps(squared, draws, mechanism.epsilon, mechanism.delta)
+    facts = ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
+    if charge is not None:
+        charge(facts)
+    return noise, facts
+
+
+def _whole_sum(
+    rows: ClassifierRows, mechanism: Mechanism, cell: Cell, bound: float, theta: FloatArray
+) -> tuple[IntArray, int]:
+    """The bounded sum of gradients in steps of ``bound × clip / CELLS``, and how many users are within."""
+    if cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
+        sums, within = whole_user_sums(rows, mechanism, bound, theta)
+        return sums.sum(axis=0), int(within.sum())
+    return whole_gradients(rows, mechanism, bound, theta).sum(axis=0), 0
+
+
+@dataclass(frozen=True)
+class RuleGrid:
+    """How a release by the rule is paid for, in whole numbers.
+
+    Attributes:
+        one: Squared sensitivity of a step's summed gradient.
+        count: What a user within the bound adds to a count, and one beyond takes off; 0 where nobody is counted.
+        counts: Squared sensitivity of a step's count.
+        number: What a user adds to the number of users; 0 where that is public.
+        total: Squared sensitivity of everything together.
+    """
+
+    one: int
+    count: int
+    counts: int
+    number: int
+    total: int
+
+
+def rule_grid(mechanism: Mechanism, follows: bool) -> RuleGrid:
+    """The split of the budget by `account.shares`, to a millionth."""
+    gradients, counts, number = account.shares(mechanism.neighbours, follows)
+    moved, one = int(gradient_steps(mechanism.neighbours)) ** 2, _squared_sensitivity(mechanism)
+    count = math.isqrt(round(USER**2 * counts / gradients))
+    unit = math.isqrt(round(mechanism.steps * one * number / gradients))
+    total = mechanism.steps * (one + moved * count**2) + unit**2
+    return RuleGrid(one, count, moved * count**2, unit, total)
+
+
+def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+    """As `followed.descend` for one run, in whole numbers."""
+    follows, d, steps = cell.method is Method.FOLLOWED, rows.num_features, mechanism.steps
+    grid = rule_grid(mechanism, follows)
+    noise, facts = _paid(grid.total, steps * (d + follows) + 1, mechanism, charge)
+    one = gradient_steps(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
+    if cell.method is Method.CAP:
+        rows = drawn_rows(rows, cell.bound)
+    users = float(rows.num_users)
+    if grid.number:
+        released = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
+        users = max(float(released) / grid.number, one)
+    known, bound = np.array([users]), np.array([cell.bound])
+    target = followed.quantile(one, d, known)
+    share = 1.0 if follows else min(cell.bound * mechanism.clip, 1.0)
+    length = float(pace.step_length(one, d, known, mechanism, share)[0])
+    theta = before = np.zeros(d)
+    kept, first = np.zeros(d), mechanism.average.first(steps)
+    used = cell.bound
+    for step in range(1, steps + 1):
+        ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
+        exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
+        before, theta = theta, ahead - length / CELLS * noise.release(exact, grid.one)
+        theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
+        if follows:
+            balance = np.array([grid.count * (2 * within - rows.num_users)])
+            released = noise.release(balance, grid.counts)[0]
+            found = np.array([float(released) / (2.0 * grid.count * users) + 0.5])
+            bound = followed.next_bound(bound, found, target, steps)
+        if step >= first:
+            kept = kept + theta
+    unit = used * mechanism.clip / CELLS
+    return Model(kept / (steps - first + 1), facts, cell, noise.scale * unit, used)
+
+
+def _as_entered(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+    """As `descent.train` for one run, in whole numbers."""
+    bound, one = cell.bound, _squared_sensitivity(mechanism)
     grid = _weight_grid(mechanism, bound, rows.num_users)
-    noise = discrete_gaussian_steps(
-        mechanism.steps * one + grid.squared,
-        mechanism.epsilon,
-        mechanism.delta,
-        None
-        if charge is None
-        else lambda epsilon, delta: charge(_facts(epsilon, delta, mechanism.neighbours)),
-    )
+    draws = mechanism.steps * rows.num_features + 1
+    noise, facts = _paid(mechanism.steps * one + grid.squared, draws, mechanism, charge)
     if cell.method is Method.CAP:
         # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
         rows = drawn_rows(rows, bound)
@@ -173,21 +240,12 @@ def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: C
     theta = np.zeros(rows.num_features)
     kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
-        exact = whole_gradients(rows, mechanism, bound, theta).sum(axis=0)
+        exact, _ = _whole_sum(rows, mechanism, cell, bound, theta)
         theta = theta - mechanism.rate / divisor * unit * noise.release(exact, one)
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
         if step >= first:
             kept += theta
-    return Model(
-        kept / (mechanism.steps - first + 1),
-        _facts(noise.epsilon, noise.delta, mechanism.neighbours),
-        cell,
-        noise.scale * unit,
-    )
-
-
-def _facts(epsilon: float, delta: float, neighbours: Neighbours) -> ReleaseFacts:
-    return ReleaseFacts(epsilon, delta, neighbours, MECHANISM)
+    return Model(kept / (mechanism.steps - first + 1), facts, cell, noise.scale * unit, bound)
 
 
 def _weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
@@ -197,3 +255,34 @@ def _weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: Ga
         return math.fsum(weights)
     whole = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
     return max(float(noise.release(whole, grid.squared)[0]) * grid.step, bound)
+
+
+_NEAR = 1e-6
+"""How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
+_OUTPUT_CELLS = 2**28
+"""Steps of the grid in how far a user moves the minimiser."""
+
+
+def _minimiser(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+    """Output perturbation: the minimiser of the penalised sum of losses, on a grid, with noise once.
+
+    The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of where its gradient is g. What is
+    found is held to that, and the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
+    """
+    moved = gradient_steps(mechanism.neighbours)
+    d = rows.num_features
+    cells = math.ceil(moved * _OUTPUT_CELLS * (1.0 + 2.0 * _NEAR) + math.sqrt(d)) + 1
+    noise, facts = _paid(cells**2, d, mechanism, charge, OUTPUT_MECHANISM)
+    one = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False).one
+    penalty = output.penalty_by_rule(one, d, cell.bound)
+    weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
+    theta = optimum.fit(rows, mechanism.loss, weights, math.inf, penalty / math.fsum(weights)).theta
+    slopes = weights * mechanism.loss.slope(rows.signed @ theta)
+    gradient = rows.signed.T @ slopes + penalty * theta
+    if float(np.linalg.norm(gradient)) > _NEAR * cell.bound:
+        raise refusal("the minimiser was not found exactly enough; nothing is released")
+    step = cell.bound / penalty / _OUTPUT_CELLS
+    noisy = noise.release(np.rint(theta / step).astype(np.int64), cells**2)
+    found = np.asarray(step * noisy, dtype=np.float64)
+    found /= max(float(np.linalg.norm(found)) / mechanism.radius, 1.0)
+    return Model(found, facts, cell, noise.scale * step, cell.bound)

@@ -23,6 +23,7 @@ from dpcore.training.rows import ClassifierRows
 class Method(enum.Enum):
     """What keeps a user within the bound h, and which mechanism trains on it."""
 
+    FOLLOWED = "followed clipped sum"
     SMOOTH = "smooth weights"
     CAP = "cap"
     CLIPPED_SUM = "clipped sum"
@@ -30,7 +31,10 @@ class Method(enum.Enum):
 
 
 RELEASED = (Method.SMOOTH, Method.CAP)
-"""What a release bounds users by."""
+"""What a release on the page bounds users by."""
+
+FIRST_BOUND = 0.25
+"""Where the bound of followed clipped sums begins, in rows; it is no choice: it goes where the users are."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,17 @@ class Cell:
         method: What is done.
         bound: h, in rows: real and above 0 for weights and clipped sums, whole and at least 1 for a cap. Smooth
             weights of h at most 1 average each user's rows (Epasto et al. 2020, claim 1, where every user has a
-            row); any method of h at least the largest user bounds nobody.
+            row); any method of h at least the largest user bounds nobody. Followed clipped sums begin there.
+        clip: Norm to which a row's gradient is shortened, over that of the mechanism, in (0, 1]: below 1 it is to
+            weights and caps what a bound below 1 is to clipped sums.
 
     Raises:
-        InvalidInput: The bound does not suit the method.
+        InvalidInput: The bound does not suit the method, or the clip is out of range.
     """
 
     method: Method
-    bound: float
+    bound: float = FIRST_BOUND
+    clip: float = 1.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -56,7 +63,14 @@ class Cell:
                 problems.whole(1, 10**12, cap=self.bound)
             else:
                 problems.positive(bound=self.bound)
+            problems.between(1e-6, 1.0, clip=self.clip)
         object.__setattr__(self, "bound", float(self.bound))
+        object.__setattr__(self, "clip", float(self.clip))
+
+    @property
+    def reach(self) -> float:
+        """How far a user moves a step's summed gradient at most, in rows: bound times clip."""
+        return self.bound * self.clip
 
 
 def smooth_weights(sizes: IntArray, bound: float) -> FloatArray:

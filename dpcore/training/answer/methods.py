@@ -78,8 +78,8 @@ def _of_release(p: TrainingParameters, model: Model) -> Methods:
     )
     done = (
         f"{limited} {_descent(p, 'discrete Gaussian')} Gradients were rounded onto a public grid, and all users took "
-        "part in every step. The noise of all steps together is that of one Gaussian mechanism; its guarantee was "
-        "proved by OpenDP."
+        "part in every step. The noise was drawn by OpenDP; that of all steps is one Gaussian mechanism, whose "
+        "guarantee is exact [@balle2018], but for what tells discrete noise from normal, which is counted."
     )
     return Methods(
         guarantee=guarantee("A linear classifier was released", facts.epsilon, facts.neighbours, facts.delta),

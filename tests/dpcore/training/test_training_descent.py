@@ -103,7 +103,7 @@ def test_a_user_is_held_out_with_all_rows():
 def gradient_of(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, keys: dict[int, int]):
     """The summed gradient; under a cap each user keeps rows by an order of their own, the same beside any others."""
     if cell.method is Method.CLIPPED_SUM:
-        return descent.clipped_user_sums(rows, mechanism, cell.bound)
+        return descent.clipped_user_sums(rows, mechanism, cell.bound, 2)
     if cell.method is Method.SMOOTH:
         weights = smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
         return descent.summed_gradient(rows, mechanism, weights)

@@ -18,7 +18,8 @@ from dpcore.training.rows import ClassifierRows, hold_out, prepare
 from dpcore.training.scores import Measure, Over, constant_scores, scores
 from dpcore.training.weighting import Cell, Method
 
-CELLS = tuple(Cell(method, bound) for method in Method for bound in (1.0, 4.0))
+METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
+CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 
 
 def small(runs: int = 25, **changes) -> Experiment:
