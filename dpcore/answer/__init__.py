@@ -19,3 +19,4 @@ from dpcore.answer.plot import (
     Scale,
     Shares,
 )
+from dpcore.answer.setting import ReleaseSetting

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
+from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
@@ -74,6 +75,7 @@ class Answer:
         choice: Question and answer as JSON with all digits; None for none.
         files: (name, content) of further files.
         bound: What was asked for, where that is not the value of the first number: a pair, say. None otherwise.
+        setting: What the release is that the bound is for; None where nothing is released under a bound.
     """
 
     headline: str
@@ -92,6 +94,7 @@ class Answer:
     choice: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     bound: Any = None
+    setting: ReleaseSetting | None = None
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:

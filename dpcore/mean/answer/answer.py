@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore import mean
-from dpcore.answer import Answer, Plot
+from dpcore.answer import Answer, Plot, ReleaseSetting
+from dpcore.code import Released
+from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts
 from dpcore.mean.answer import code, methods, plots, words
@@ -53,6 +55,25 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
         methods=methods.methods(of, data, parameters),
         choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
+        setting=setting(of, data, parameters),
+    )
+
+
+def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
+    """What the release is that the bound is for, with what is known of its values."""
+    problem, width = found.problem, parameters.value_bound
+    read = found.clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES
+    around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
+    return ReleaseSetting(
+        Released.MEAN,
+        parameters.epsilon,
+        Neighbours.ADD_OR_REMOVE_USER if found.private_counts else Neighbours.REPLACE_VALUES,
+        column="" if data.values is None else data.values.column,
+        lower=parameters.lower,
+        upper=parameters.upper,
+        variance_share=problem.value_variance / width**2,
+        mean_share=None if around is None else around / width,
+        values_read=read,
     )
 
 

@@ -1,0 +1,81 @@
+"""The setting of a release: what it is, whichever page asks about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from dpcore.code.choice import Released
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Neighbours
+
+WORST_SHARE = 0.25
+"""Variance of a value over (U - L)^2 that no values exceed (Popoviciu's inequality)."""
+
+
+@dataclass(frozen=True)
+class ReleaseSetting:
+    """What a release is: two answers on the same data whose `basis` is the same have the same best bound.
+
+    Attributes:
+        released: What is released.
+        epsilon: Of the release, without that of a private choice of its bound.
+        neighbours: Who is protected against what.
+        column: What is released of every row; empty for the rows themselves.
+        lower: Values below are raised to it; None where values do not matter, or no range is known.
+        upper: Values above are lowered to it.
+        variance_share: sigma^2 over (upper - lower)^2 that the bound goes by; None where it goes by none.
+        mean_share: (mean - lower) / (upper - lower) that it goes by; None for the mean at which the error is worst.
+        values_read: Whether either was read off the values.
+        noise: Added to what is released.
+        delta: Of the release; None with pure epsilon-DP.
+        measure: What the best bound of a sum or a count minimises; None for other releases.
+    """
+
+    released: Released
+    epsilon: float
+    neighbours: Neighbours
+    column: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    variance_share: float | None = None
+    mean_share: float | None = None
+    values_read: bool = False
+    noise: NoiseKind = NoiseKind.LAPLACE
+    delta: float | None = None
+    measure: Measure | None = None
+
+    @property
+    def private_counts(self) -> bool:
+        """Whether how many rows each user has is protected, too."""
+        return self.neighbours is not Neighbours.REPLACE_VALUES
+
+    @property
+    def basis(self) -> ReleaseSetting:
+        """The same without what the best bound does not depend on: names, the range itself, where numbers come from.
+
+        At the mean where the error is worst, a release with private counts errs as one with public counts.
+        """
+        same = self.mean_share is None and self.released is Released.MEAN
+        return replace(
+            self,
+            column="",
+            lower=None,
+            upper=None,
+            values_read=False,
+            neighbours=Neighbours.REPLACE_VALUES if same else self.neighbours,
+            # A mean of 0.3 errs as one of 0.7: p^2 + (1 - p)^2.
+            mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),
+        )
+
+    def differing(self, other: ReleaseSetting) -> tuple[str, ...]:
+        """Names of what decides the best bound and is another there; empty where both have the same best bound."""
+        mine, theirs = self.basis, other.basis
+        return tuple(f.name for f in fields(self) if getattr(mine, f.name) != getattr(theirs, f.name))
+
+    @property
+    def range_text(self) -> str:
+        """The range in words; empty where there is none."""
+        if self.lower is None or self.upper is None:
+            return ""
+        return f"{wording.entered(self.lower)} to {wording.entered(self.upper)}"
