@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from dpcore.code.choice import Released
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours
 
@@ -30,6 +31,7 @@ class ReleaseSetting:
         noise: Added to what is released.
         delta: Of the release; None with pure epsilon-DP.
         measure: What the best bound of a sum or a count minimises; None for other releases.
+        margin: How many users more than 1/epsilon the bound of a count leaves above it.
     """
 
     released: Released
@@ -44,6 +46,7 @@ class ReleaseSetting:
     noise: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure | None = None
+    margin: float = 0.0
 
     @property
     def private_counts(self) -> bool:
@@ -71,11 +74,17 @@ class ReleaseSetting:
     def differing(self, other: ReleaseSetting) -> tuple[str, ...]:
         """Names of what decides the best bound and is another there; empty where both have the same best bound."""
         mine, theirs = self.basis, other.basis
-        return tuple(f.name for f in fields(self) if getattr(mine, f.name) != getattr(theirs, f.name))
+        pairs = ((f.name, getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(self))
+        return tuple(name for name, a, b in pairs if not _same(a, b))
 
     @property
-    def range_text(self) -> str:
-        """The range in words; empty where there is none."""
-        if self.lower is None or self.upper is None:
-            return ""
-        return f"{wording.entered(self.lower)} to {wording.entered(self.upper)}"
+    def what(self) -> str:
+        """What is released, in a word or two, with the name of its column."""
+        return f"{self.released.value} of {self.column}" if self.column else self.released.value
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Of numbers, to within what computing them by two routes rounds."""
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9)
+    return bool(a == b)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
+from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
+from dpcore.code.choice import Released
 from dpcore.common import privacy
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
@@ -74,7 +78,7 @@ class PrivateParameters:
     noise: CopyNoise = CopyNoise.LAPLACE
     delta: float | None = None
     largest: int = DEFAULT_LARGEST
-    variance_share: float = 0.25
+    variance_share: float = WORST_SHARE
     share: float = 0.95
     margin: float = 0.0
     guess: float | None = None
@@ -123,6 +127,41 @@ class PrivateParameters:
         if self.wanted is Wanted.SUM:
             return RankedSum(1.0 / self.epsilon, self.margin)
         return SizeQuantile(self.share)
+
+    @property
+    def setting(self) -> ReleaseSetting | None:
+        """What the release is that the number is for; None for a quantile of rows per user, which bounds nothing."""
+        relation = self.relation.neighbours
+        if self.wanted is Wanted.SUM:
+            measure = Measure.BOUND
+            return ReleaseSetting(Released.COUNT, self.epsilon, relation, measure=measure, margin=self.margin)
+        if self.wanted is Wanted.QUANTILE:
+            return None
+        return ReleaseSetting(Released.MEAN, self.epsilon, relation, variance_share=self.variance_share)
+
+    @classmethod
+    def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
+        """The question of a draw of the bound of a release; None where no draw aims at that bound.
+
+        What was read off values does not enter: the worst case takes its place. A count with Gaussian noise has a bound
+        that the draw does not aim at, and where counts are public a bound needs no draw.
+
+        Args:
+            setting: Of the release.
+            of_the_choice: Further fields: ``epsilon_choice``, ``largest``, ``margin``.
+        """
+        if (
+            setting.noise is not NoiseKind.LAPLACE
+            or setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours
+        ):
+            return None
+        if setting.released is Released.COUNT:
+            return cls(setting.epsilon, Wanted.SUM, **of_the_choice)
+        if setting.released is not Released.MEAN:
+            return None
+        known = None if setting.values_read else setting.variance_share
+        share = WORST_SHARE if known is None else known
+        return cls(setting.epsilon, Wanted.CAP, variance_share=share, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.gap_examples import cached, checks, inputs, proof
 from pages.gap_examples.question import QUESTION
+from pages.mean import elsewhere
 from pages.mean.question import QUESTION as MEAN
 from pages.shared.base import keys
 from pages.shared.fields import setting
@@ -21,6 +22,8 @@ def body(places: layout.Places) -> None:
     answer = cached.gap_answer(data, parameters, ends())
     with places.figure:  # First: its message goes ahead of all others.
         plots.show(answer.plots["gap-data"]())
+    if said := elsewhere.differing(data, answer.setting, answer.found.comparison.cap.max_contributions):
+        places.notes.caption(said)
     of = {
         "Paper's example": lambda: proof.show_theorem_2(parameters),
         "Two groups": lambda: proof.show_two_groups(parameters),

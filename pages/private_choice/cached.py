@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, MeanProblem
-from dpcore.mean.user_effects import clamp
 from dpcore.private_choice import comparison
 from dpcore.private_choice import forecast as public_forecast
 from dpcore.private_choice.answer import found as core
@@ -41,18 +39,3 @@ def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> c
 def forecasts(parameters: PrivateParameters) -> tuple[public_forecast.Forecast, ...]:
     """What a draw costs on public samples."""
     return public_forecast.forecast(parameters)
-
-
-@cached(max_entries=8)
-def _spread(digest: str, lower: float, upper: float, _dataset: Dataset) -> tuple[float | None, float | None]:
-    """Variance and mean of the clamped values; None where there are none."""
-    values = _dataset.values
-    if values is None:
-        return None, None
-    clamped = clamp(values, lower, upper)
-    return clamped.variance, clamped.mean
-
-
-def mean_problem(data: Dataset, parameters: MeanParameters) -> MeanProblem:
-    """What *Mean* solves with these settings."""
-    return parameters.problem(data.histogram, *_spread(data.digest, parameters.lower, parameters.upper, data))

@@ -14,12 +14,11 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import rounded_up
-from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.mean import MeanParameters
 from dpcore.private_choice.answer import code, words
 from dpcore.private_choice.choice import PrivateChoice, shown
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.total.parameters import Summed, TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions, cached
 from pages.private_choice.question import QUESTION
@@ -94,15 +93,7 @@ def _asked(card: Answer) -> PrivateParameters | None:
         own["largest"] = int(own["largest"])
     if isinstance(question, PrivateParameters):
         return question
-    if isinstance(question, MeanParameters):
-        if not card.found.private_counts:
-            return None  # Whoever takes the counts for public has nothing to hide in a bound that is read off them.
-        known = question.variance_source is VarianceSource.ENTERED and question.value_variance is not None
-        share = question.value_variance / question.value_bound**2 if known else 0.25  # type: ignore[operator]
-        return PrivateParameters(question.epsilon, Wanted.CAP, variance_share=share, **own)
-    if isinstance(question, TotalParameters) and question.summed is Summed.ROWS and question.lower is None:
-        return PrivateParameters(question.epsilon, Wanted.SUM, **own)
-    return None
+    return None if card.setting is None else PrivateParameters.of_release(card.setting, **own)
 
 
 def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answer:

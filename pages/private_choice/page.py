@@ -7,8 +7,9 @@ import streamlit as st
 from dpcore.common.errors import InvalidInput
 from dpcore.private_choice.answer import answered
 from dpcore.private_choice.fixed_point import checked_users
-from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import actions, cached, inputs, on_mean, tabs, work
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from pages.mean import elsewhere
+from pages.private_choice import actions, cached, inputs, on_total, tabs, work
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
@@ -42,7 +43,9 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     exact = cached.found(data.digest, parameters, data)
     found = replace(exact, copies=work.over_epsilon(data, parameters))
     answer = answered(data, parameters, found)
-    if said := on_mean.differing(data, parameters, found.best):
+    smooth = parameters.wanted is Wanted.SMOOTH
+    said = elsewhere.differing(data, answer.setting, found.best, smooth)
+    if said := said or on_total.differing(data, parameters, found.best):
         places.notes.caption(said)
     with places.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpcore import mean
-from dpcore.answer import Answer
+from dpcore.answer import Answer, ReleaseSetting
+from dpcore.code import Released
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -54,6 +55,14 @@ def answered(
         plots={"gap-data": lambda: plots.variances(of, data)},
         methods=methods(of, data, parameters),
         choice=lambda: files.instance_json(both, data.provenance),
+        setting=ReleaseSetting(
+            Released.MEAN,
+            parameters.epsilon,
+            Neighbours.REPLACE_VALUES,
+            lower=None if ends is None else ends[0],
+            upper=None if ends is None else ends[1],
+            variance_share=both.problem.value_variance / both.problem.value_bound**2,
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore import learning
-from dpcore.answer import Answer
+from dpcore.answer import Answer, ReleaseSetting
 from dpcore.code import Released
 from dpcore.code.forms import cap_form, forms, of_data
 from dpcore.common.text_fields import to_fields
@@ -12,6 +12,7 @@ from dpcore.learning import LearningParameters, files
 from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
+from dpcore.learning.error_bound import NEIGHBOURS
 from dpcore.report.csv_files import columns_csv, public_inputs
 
 
@@ -53,4 +54,5 @@ def answered(data: Dataset, parameters: LearningParameters, found: LearningFound
                 of.curves, data.provenance, public_inputs(to_fields(parameters))
             )
         },
+        setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpcore.answer import Answer, Plot
+from dpcore.answer import Answer, Plot, ReleaseSetting
 from dpcore.common.errors import refusal
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, files
+from dpcore.per_group import PerGroupParameters, Statistic, files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionFound
 from dpcore.per_group.answer.found import PerGroupFound, find
@@ -66,6 +66,21 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         methods=methods.methods(of, data),
         choice=lambda: _choice(of, data),
         bound=of.pair,
+        setting=_setting(of.parameters, of.value_column),
+    )
+
+
+def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
+    summed = asked.statistic not in (Statistic.ROWS, Statistic.USERS)
+    return ReleaseSetting(
+        code.RELEASED[asked.statistic],
+        asked.epsilon,
+        asked.neighbours,
+        column if summed else "",
+        asked.lower,
+        asked.upper,
+        noise=asked.noise,
+        delta=asked.delta,
     )
 
 
@@ -92,4 +107,5 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
         methods=methods.of_distribution(of.parameters, of.pair, data),
         choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
+        setting=_setting(of.parameters, ""),
     )

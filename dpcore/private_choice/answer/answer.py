@@ -48,4 +48,5 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
             "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
         },
         methods=methods(of),
+        setting=parameters.setting,
     )

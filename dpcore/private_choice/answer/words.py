@@ -144,7 +144,6 @@ def facts(found: PrivateFound) -> dict[str, str]:
     return {
         "In the clear" if clear else "On the release": (
             f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(found.best)}."
-            f"{OTHER_T if p.wanted is Wanted.SUM else ''}"
         ),
         **_above(found),
         "Nine draws in ten": _ranges(found, copy),
@@ -155,12 +154,6 @@ def facts(found: PrivateFound) -> dict[str, str]:
         ),
         **_what_helps(found),
     }
-
-
-OTHER_T = (
-    " This T minimises bias plus mean noise, as in the paper, and depends on 1/ε alone. *Sum and count* minimises the "
-    "expected error unless told otherwise, and may find another T where both errors are flat."
-)
 
 
 def _above(found: PrivateFound) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpcore import quantile
-from dpcore.answer import Answer
+from dpcore.answer import Answer, ReleaseSetting
+from dpcore.code import Released
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.dataset import Dataset
 from dpcore.quantile import files
@@ -11,7 +12,8 @@ from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer.code import of_quantile
 from dpcore.quantile.answer.found import QuantileFound, find
 from dpcore.quantile.answer.methods import methods
-from dpcore.quantile.parameters import QuantileParameters
+from dpcore.quantile.mechanism import NEIGHBOURS
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 
 
 def answered(
@@ -65,4 +67,13 @@ def answered(
                 of.problem.histogram, of.kind, of.bound, data.provenance
             )
         },
+        setting=ReleaseSetting(
+            Released.QUANTILE,
+            parameters.epsilon,
+            NEIGHBOURS,
+            "" if data.values is None else data.values.column,
+            lower=None if parameters.answer_range is None else parameters.answer_range[0],
+            upper=None if parameters.answer_range is None else parameters.answer_range[1],
+            values_read=parameters.bound_from is BoundFrom.VALUES,
+        ),
     )

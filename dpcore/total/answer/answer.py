@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Answer
+from dataclasses import replace
+
+from dpcore.answer import Answer, ReleaseSetting
+from dpcore.code import Released
 from dpcore.dataset import Dataset
 from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
 
@@ -57,6 +61,18 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
+        setting=replace(_setting(parameters, of.unit.column), measure=parameters.measure),
+    )
+
+
+def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
+    return ReleaseSetting(
+        Released.SUM if column else Released.COUNT,
+        parameters.epsilon,
+        NEIGHBOURS,
+        column,
+        noise=parameters.mechanism,
+        delta=parameters.delta,
     )
 
 
@@ -74,4 +90,5 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         plots={"total-signed": lambda: plots.signed(of, data)},
         methods=methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
+        setting=_setting(parameters, of.unit.column),
     )

@@ -135,7 +135,7 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
     answered = card is not None and bool(card.numbers)
     return (
         Step("Data", name, page="Your data"),
-        Step("Release", _release(of), page="Start"),
+        Step("Release", _release(of, card), page="Start"),
         _range(of, card),
         Step("Bound", _bound(of, card) if answered else "", goal=".sweetspot-number button"),
         _private(data.is_private, card, run),
@@ -148,8 +148,10 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
     )
 
 
-def _release(of: Question) -> str:
-    """What is released; fields that are named in braces say it as they are chosen."""
+def _release(of: Question, card: Answer | None) -> str:
+    """What is released; before an answer, the page's word for it, with fields in braces as they are chosen."""
+    if card is not None and card.setting is not None:
+        return card.setting.what
     chosen = {
         name: str(field.names[st.session_state[of.key(name)]])
         for name, field in of.fields.items()

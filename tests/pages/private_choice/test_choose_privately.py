@@ -544,7 +544,6 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
 def test_a_sum_of_a_column_is_sent_to_its_own_way():
     at = opened(link="1", wanted="sum")
     assert "For a **sum of a column**, load the data again" in shown_texts(at)
-    assert "minimises bias plus mean noise, as in the paper, and depends on 1/ε alone" in shown_texts(at)
     assert "sum of a column" not in shown_texts(opened())
 
 

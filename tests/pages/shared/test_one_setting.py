@@ -17,6 +17,11 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset
+from dpcore.gap_examples import GapParameters
+from dpcore.gap_examples.answer import answered as gap_answered
+from dpcore.mean.answer import against_epsilon as mean_against
+from dpcore.mean.answer import answered as mean_answered
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.shared.base.catalogue import PAGES
 from tests.pages.driving import data, fine, go, metrics_of, open_app, release_copy, shown_texts, with_data
@@ -28,7 +33,49 @@ SKEWED = ContributionHistogram(sizes=[1, 2, 5, 40, 300], users=[400, 90, 40, 12,
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_all_pages_find_one_number_for_one_setting(histogram):
-    """Twenty settings side by side."""
+    """Twenty settings side by side: a mean under each, on every page that answers it, and over ε on *Compare*."""
+    data_set = Dataset("few", "few", Disclosure.PUBLIC, histogram)
+    for number, (epsilon, share) in enumerate(
+        itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.1, 0.05, 0.01))
+    ):
+        lower, upper = -3.0 * number, 7.0 + number
+        for counts in mean.Counts:
+            asked = mean.MeanParameters(
+                epsilon,
+                lower,
+                upper,
+                mean.VarianceSource.ENTERED,
+                share * (upper - lower) * (upper - lower),
+                counts=counts,
+            )
+            on_mean = mean_answered(data_set, asked)
+            bounds = {"Mean": on_mean.numbers[0].value}
+            compared = mean_against(data_set, asked)
+            bounds["Compare"] = compared.best(epsilon)[0]
+            on_gap = gap_answered(
+                data_set, GapParameters(epsilon, mean.VarianceSource.ENTERED, share), ends=(lower, upper)
+            )
+            assert not on_mean.setting.differing(on_gap.setting)
+            bounds["How much can weights gain?"] = on_gap.found.comparison.cap.max_contributions
+            assert on_gap.found.comparison.smooth.threshold == pytest.approx(on_mean.found.smooth.threshold)
+            drawn = PrivateParameters.of_release(on_mean.setting)
+            # Where everybody may know the counts, no draw is needed.
+            assert (drawn is None) is (counts is mean.Counts.PUBLIC)
+            if drawn is not None:
+                assert not on_mean.setting.differing(drawn.setting)
+                bounds["Choose privately"] = drawn.condition.best_bound(histogram)
+            # Where the error is the same at two bounds, either is best.
+            costs = {
+                page: float(mean.capped_variance(on_mean.found.problem, h)) for page, h in bounds.items()
+            }
+            assert list(costs.values()) == pytest.approx([costs["Mean"]] * len(costs), rel=1e-12), bounds
+            # Another variance is another setting, and it is named.
+            other = dataclasses.replace(asked, value_variance=asked.value_variance / 2)
+            assert on_mean.setting.differing(mean_answered(data_set, other).setting) == ("variance_share",)
+
+
+@pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
+def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
         asked = mean.MeanParameters(
             epsilon, 0.0, 100.0, mean.VarianceSource.ENTERED, share * 100.0**2, counts=mean.Counts.PRIVATE
@@ -81,6 +128,33 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
     go(at, "Choose privately")
     assert f"*Mean* finds {looked} for this release and this page {cap}" in shown_texts(at)
+
+
+def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
+    """Weights gain goes by the worst case where *Mean* reads the variance; a count may be meant to err otherwise."""
+    at = fine(with_data(open_app("Mean"), SHOP).run())
+    variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
+    read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
+    worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
+    said = f"*Mean* finds {read} for this release and this page {worst}: its σ² is {variance / 1e4:.3g} of"
+    assert said in shown_texts(go(at, "How much can weights gain?"))
+    at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
+    fine(at.run())
+    assert "*Mean* finds" not in shown_texts(at)
+
+    at.session_state["private_choice.wanted"] = Wanted.SUM
+    amounts = Amounts.from_histogram(SHOP.histogram)
+    by = {
+        measure: total.best_bound(total.TotalProblem(amounts, 1.0, measure=measure, whole=True)).max_total
+        for measure in Measure
+    }
+    here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
+    for measure, there in by.items():
+        at.session_state["total.measure"] = measure
+        text = shown_texts(go(at, "Choose privately"))
+        said = f"*Sum and count* finds {there:g} for this release and this page {here:g}:"
+        assert (said in text) is (measure is not Measure.BOUND and there != here)
+    assert len(set(by.values())) > 1
 
 
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
@@ -244,7 +318,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at.session_state["private_choice.wanted"] = Wanted.CAP
     fine(at.run())
     steps = strip(at)
-    assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean, cap", "missing!", "not drawn")
+    assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     fine(at.run())
     assert strip(at)["Range"] == "0 to 100"

@@ -1,0 +1,67 @@
+"""*Mean* for other pages: what it asks as its fields stand, and what it finds where that is another number."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.answer import Answer, ReleaseSetting
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, VarianceSource
+from pages.mean import cached
+from pages.mean.question import QUESTION
+from pages.shared.fields import fields, setting
+
+
+def parameters(epsilon: float = 1.0) -> MeanParameters | None:
+    """What *Mean* asks, as its fields stand; None where they do not fit together."""
+    fields.start(QUESTION, shares=False)
+    state = st.session_state
+    source = state[QUESTION.key("variance_source")]
+    entered = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
+    lower, upper = setting.held(QUESTION, "lower"), setting.held(QUESTION, "upper")
+    if lower is None or upper is None:
+        return None
+    try:
+        return MeanParameters(epsilon, lower, upper, source, entered, counts=state[QUESTION.key("counts")])
+    except InvalidInput:
+        return None
+
+
+def answered(data: Dataset, epsilon: float = 1.0) -> Answer | None:
+    """What *Mean* answers on these data; None where its fields do not fit together."""
+    asked = parameters(epsilon)
+    return None if asked is None else cached.mean_answer(data, asked)
+
+
+def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth: bool = False) -> str:
+    """Both numbers and why they differ, one sentence; empty where *Mean* finds the same.
+
+    Args:
+        data: In use.
+        here: The setting of the other page; None where it is about no mean.
+        number: What that page finds, in rows per user.
+        smooth: Whether that is the bound of smooth weights.
+    """
+    there = None if here is None else answered(data, here.epsilon)
+    if here is None or there is None or there.setting is None or here.released is not there.setting.released:
+        return ""
+    found = there.found.smooth.threshold if smooth else there.found.cap.max_contributions
+    if abs(found - number) <= 1e-6 * number:
+        return ""
+    why, other = _why(here, there.setting), wording.number(found)
+    if there.setting.values_read and data.is_private:
+        why = (
+            "it reads σ² off the values, which are private. A private choice cannot, and takes the worst case"
+        )
+    return f"*Mean* finds {other} for this release and this page {wording.number(number)}: {why}."
+
+
+def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
+    if "variance_share" in here.differing(there):
+        shares = (wording.number(one.variance_share or 0.0) for one in (there, here))
+        return "its σ² is {} of (U − L)², here it is {}".format(*shares)
+    return (
+        "with private counts it goes by the mean of the values, here by the mean at which the error is worst"
+    )

@@ -1,0 +1,45 @@
+"""What *Sum and count* finds for the same count, where that is another number on purpose."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.dataset import Dataset
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.total.parameters import TotalParameters
+from pages.shared.fields import fields, setting
+from pages.total import cached
+from pages.total.question import QUESTION
+
+AIMS = {
+    Measure.ABSOLUTE: "it minimises the expected error",
+    Measure.RMSE: "it minimises the root mean squared error",
+    Measure.BOUND: "it minimises bias plus mean noise",
+}
+
+
+def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
+    """Both numbers and why they differ, one sentence; empty where *Sum and count* finds the same."""
+    if asked.wanted is not Wanted.SUM:
+        return ""
+    fields.start(QUESTION, shares=False)
+    measure = st.session_state[QUESTION.key("measure")]
+    noise = setting.held(QUESTION, "mechanism")
+    delta = setting.held(QUESTION, "delta") if noise is NoiseKind.GAUSSIAN else None
+    try:
+        there = TotalParameters(asked.epsilon, mechanism=noise, delta=delta, measure=measure)
+    except InvalidInput:
+        return ""
+    found = cached.total_answer(data, there).found.bound
+    same = measure is Measure.BOUND and noise is NoiseKind.LAPLACE and not asked.margin
+    if same or found == number:  # Of two bounds with the same error either is best.
+        return ""
+    of = f" with {noise.value} noise" if noise is not NoiseKind.LAPLACE else ""
+    margin = f" and keeps a margin of {wording.counted(asked.margin, 'user')}" if asked.margin else ""
+    return (
+        f"*Sum and count* finds {wording.number(found)} for this release and this page {wording.number(number)}: "
+        f"{AIMS[measure]}{of}, this page bias plus mean Laplace noise{margin}."
+    )
