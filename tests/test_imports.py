@@ -31,7 +31,11 @@ BUILT_ON = {
         "mean": "it compares the two answers of that question",
         "regression": "its examples of linear regression are solved by that question's method",
     },
-    "private_choice": {"mean": "it chooses the bound of a mean", "total": "it chooses the bound of a sum"},
+    "private_choice": {
+        "mean": "it chooses the bound of a mean",
+        "total": "it chooses the bound of a sum",
+        "per_group": "it chooses the pair of bounds of a release per group",
+    },
     "start": {"total": "the first trade-off is that of a count of rows"},
 }
 """The questions that a question may import, and why."""

@@ -49,6 +49,7 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.dataset import PairSizes
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -63,6 +64,8 @@ MAX_AMOUNT = 10**9
 POWER = 2
 """Pairs have the weight D^-POWER."""
 MECHANISM = "exponential mechanism"
+EXPECTED = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
+"""From which public figure on what is usual; see `expected`."""
 _FAR = 2**61
 COVERED = (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 """Statistics whose amounts are at least 0, so that what is kept grows with both bounds."""
@@ -161,33 +164,40 @@ class PrivatePairProblem:
         """Log weight of every pair, the largest 0."""
         return np.asarray(-POWER * np.log(self._weights.astype(np.float64)))
 
-    def kept(self, pairs: UserGroupPairs) -> npt.NDArray[np.object_]:
-        """K of every pair in steps, whole numbers of any size; computed from private data."""
+    def kept(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
+        """K of every pair of bounds in steps, whole numbers of any size; computed from private data."""
         groups, amounts = self.candidates
-        order = np.argsort(pairs.groups_per_user, kind="stable")
-        k, first = np.unique(pairs.groups_per_user[order], return_index=True)
-        whole, found = self._whole_amounts(pairs), np.empty(groups.size, dtype=object)
-        sizes = k.astype(object)
+        of_user, whole, times = self._parts(pairs)
+        order = np.argsort(of_user, kind="stable")
+        k, first = np.unique(of_user[order], return_index=True)
+        whole, times = whole[order], times[order]
+        if float(np.dot(whole.astype(np.float64), times)) >= _FAR:
+            whole, times = whole.astype(object), times.astype(object)
+        sizes, found = k.astype(object), np.empty(groups.size, dtype=object)
         for amount in np.unique(amounts):
-            of_users = np.add.reduceat(np.minimum(whole, amount), pairs.user_starts)
-            together = np.add.reduceat(of_users[order], first).astype(object) * RESOLUTION
+            together = np.add.reduceat(np.minimum(whole, amount) * times, first).astype(object) * RESOLUTION
             for i in np.flatnonzero(amounts == amount):
                 share = np.minimum(k, groups[i]).astype(object)
                 found[i] = int(np.sum(together * share // sizes))
         return found
 
-    def _whole_amounts(self, pairs: UserGroupPairs) -> IntArray:
-        """Amounts as whole units, at most the public maximum."""
-        if self.parameters.statistic is Statistic.USERS:
-            return np.ones(pairs.num_pairs, dtype=np.int64)
-        if self.parameters.statistic is Statistic.ROWS:
-            return np.minimum(pairs.rows, int(self.largest))
-        if pairs.sums is None:
-            raise ValueError("these pairs have no sums")
+    def _parts(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
+        """Of pairs of user and group: groups of the user, whole amount, and how many such pairs there are."""
+        if isinstance(pairs, PairSizes):
+            return pairs.groups, self._counted(pairs.rows), pairs.pairs
+        of_user = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
+        once = np.ones(pairs.num_pairs, dtype=np.int64)
+        if self.parameters.statistic is not Statistic.SUM:
+            return of_user, self._counted(pairs.rows), once
         # A negative amount counts as 0: it must not decide whether a draw is possible.
-        return np.rint(np.clip(pairs.sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
+        sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
+        return of_user, np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64), once
 
-    def distances(self, pairs: UserGroupPairs | None) -> list[int]:
+    def _counted(self, rows: IntArray) -> IntArray:
+        users = self.parameters.statistic is Statistic.USERS
+        return np.ones_like(rows) if users else np.minimum(rows, int(self.largest))
+
+    def distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """s of every pair in steps; None for data without anybody in them. Computed from private data."""
         weights = self._weights
         kept = np.zeros(weights.size, dtype=object) if pairs is None else self.kept(pairs)
@@ -211,7 +221,7 @@ class PrivatePairProblem:
             found.append(max(((level[i] - level[others]) // apart[others]).tolist(), default=0))
         return found
 
-    def scores(self, pairs: UserGroupPairs | None) -> list[int]:
+    def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """What the noise is added to: -s and the public weights, in steps."""
         per_unit = 2.0 * self.sensitivity / self.epsilon
         return [
@@ -228,17 +238,18 @@ def _spread(most: int) -> list[int]:
     return found
 
 
-def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | None) -> FloatArray:
+def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None) -> FloatArray:
     """Chance of every pair, in closed form, shape (c,); computed from private data."""
     scores = np.array([float(s) for s in problem.scores(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
-def errors(problem: PrivatePairProblem, pairs: UserGroupPairs) -> FloatArray:
+def errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
     """F of every pair, in the statistic's unit, with amounts as whole units; computed from private data."""
     kept = np.array([float(k) / RESOLUTION for k in problem.kept(pairs)])
-    return np.asarray((float(problem._whole_amounts(pairs).sum()) - kept) * problem.unit + problem.noise)
+    _, whole, times = problem._parts(pairs)
+    return np.asarray((float(np.dot(whole.astype(np.float64), times)) - kept) * problem.unit + problem.noise)
 
 
 @dataclass(frozen=True)
@@ -250,21 +261,29 @@ class PrivatePair:
         max_amount: L-infinity, in the statistic's unit.
         facts: What the choice guarantees and how it was made.
         problem: The question, all of it public.
+        column: Name of what groups are of, public.
     """
 
     max_groups: int
     max_amount: float
     facts: ReleaseFacts
     problem: PrivatePairProblem
+    column: str = ""
 
 
-def choose(problem: PrivatePairProblem, pairs: UserGroupPairs, charge: Charge | None = None) -> PrivatePair:
+def choose(
+    problem: PrivatePairProblem,
+    pairs: UserGroupPairs | PairSizes,
+    charge: Charge | None = None,
+    column: str = "",
+) -> PrivatePair:
     """Draw the pair: a DP release of both numbers together, fresh at every call.
 
     Args:
         problem: The question.
-        pairs: Who contributes how much to which group, private.
+        pairs: Who contributes how much to which group, or how that is distributed (not for a sum); private.
         charge: Told what the draw guarantees before anything is drawn.
+        column: Name of what groups are of.
     """
 
     def facts(epsilon: float) -> ReleaseFacts:
@@ -278,5 +297,22 @@ def choose(problem: PrivatePairProblem, pairs: UserGroupPairs, charge: Charge | 
     )
     groups, amounts = problem.candidates
     return PrivatePair(
-        int(groups[drawn.index]), float(amounts[drawn.index] * problem.unit), facts(drawn.epsilon), problem
+        int(groups[drawn.index]),
+        float(amounts[drawn.index] * problem.unit),
+        facts(drawn.epsilon),
+        problem,
+        column,
     )
+
+
+def expected(problem: PrivatePairProblem) -> float | None:
+    """What a draw usually adds to the error of the best pair, as a share, by the public figure alone.
+
+    Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
+    to 2: mean over draws, geometric mean over tables. A few users who hold everything can make it as bad as releasing
+    nothing, which no public figure tells.
+
+    Returns:
+        The share; None where a draw is little better than a guess.
+    """
+    return next((share for least, share in EXPECTED if problem.public_figure >= least), None)

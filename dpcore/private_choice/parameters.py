@@ -32,6 +32,13 @@ class Wanted(enum.Enum):
     QUANTILE = "quantile"
 
 
+class Several(enum.Enum):
+    """What is drawn with one epsilon although it is more than one number; each has a question of its own."""
+
+    PAIR = "pair"
+    RANGE = "range"
+
+
 class Relation(enum.Enum):
     """The neighbouring relation, in a word that links can carry."""
 

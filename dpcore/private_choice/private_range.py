@@ -166,6 +166,17 @@ class RangeProblem:
         """Candidates for U beside an anchor, ascending."""
         return np.asarray(anchor + self._widths(anchor))
 
+    def may_draw(self, lower: float, upper: float) -> bool:
+        """Whether a draw can give this range."""
+        if self.anchor is None:
+            return any(
+                lower in centre - self.grid and upper in centre + self.grid
+                for centre in self.centres.tolist()
+            )
+        return upper in self.ends(self.anchor) and (
+            lower == self.lower if self.lower is not None else -lower in self.ends(-self.anchor)
+        )
+
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """What noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
         return _with_prior(_distances(query, self.target), self.log_prior(anchor), self.epsilon_of_end)
@@ -290,12 +301,14 @@ class PrivateRange:
         upper: U.
         facts: What the choice of both guarantees together and how it was made.
         problem: The question, all of it public.
+        column: Name of the column whose values these are, public.
     """
 
     lower: float
     upper: float
     facts: ReleaseFacts
     problem: RangeProblem
+    column: str = ""
 
 
 def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) -> PrivateRange:
@@ -323,4 +336,4 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
         for of_end in scores
     ]
     lower = anchor if problem.lower is not None else anchor - at[0]
-    return PrivateRange(lower, anchor + at[-1], facts, problem)
+    return PrivateRange(lower, anchor + at[-1], facts, problem, values.column)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dpcore.answer.value_range import KNOW
@@ -10,11 +12,13 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
+from dpcore.per_group.answer import code as pair_code
+from dpcore.per_group.private_pair import PrivatePair
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer import code
-from dpcore.private_choice.answer.words import NUMBER_NAMES
+from dpcore.private_choice.answer.words import NUMBER_NAMES, Drawn, Kind, shown
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import PrivateParameters, Several, Wanted
 from dpcore.private_choice.private_histogram import (
     NOTHING_LEFT,
     PrivateCopy,
@@ -37,28 +41,40 @@ FROM_FILE = (
     "under its label."
 )
 
-Choices = tuple[tuple[Wanted, PrivateChoice], ...]
+Choices = tuple[tuple[Kind, Drawn], ...]
 
 
 def choices() -> Choices:
-    """Numbers drawn in this session from the data behind what is in use, oldest first."""
+    """What was drawn in this session from the data behind what is in use, oldest first."""
     kept: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return kept.get(session.original().dataset.histogram.digest, ())
 
 
+def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
+    """Those of `choices` that are one number."""
+    return tuple(
+        (kind, one) for kind, one in choices() if isinstance(kind, Wanted) and isinstance(one, PrivateChoice)
+    )
+
+
 def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     """Draw a number from the original data, note what it costs, and keep it."""
+    keep(wanted, lambda: choice.choose(problem, session.original().dataset.histogram, charge=session.record))
+
+
+def keep(kind: Kind, draw: Callable[[], Drawn]) -> Drawn | None:
+    """Draw from the original data and keep what was drawn; ``draw`` notes what it costs. None where it was refused."""
     _ask_for_the_app()
-    original = session.original().dataset.histogram
     try:
-        drawn = choice.choose(problem, original, charge=session.record)
+        drawn = draw()
     except InvalidInput as refused:
         st.session_state[QUESTION.key("refused")] = refused
-        return
+        return None
     st.session_state[QUESTION.key("choices")] = {
         **st.session_state.get(QUESTION.key("choices"), {}),
-        original.digest: (*choices(), (wanted, drawn)),
+        session.original().dataset.histogram.digest: (*choices(), (kind, drawn)),
     }
+    return drawn
 
 
 def _ask_for_the_app() -> None:
@@ -108,7 +124,14 @@ def back() -> None:
 def spending(parameters: PrivateParameters, copy: bool) -> str:
     """What a draw now would spend, and what it would come to with everything before."""
     delta = parameters.delta if copy and parameters.delta is not None else 0.0
-    facts = ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn")
+    return would_spend(
+        ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn")
+    )
+
+
+def would_spend(facts: ReleaseFacts) -> str:
+    """What a draw with this guarantee would spend, and what it would come to with everything before."""
+    delta = facts.delta
     cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
     before, after = session.ledger(), session.ledger().after(facts)
     if not before.releases:
@@ -197,37 +220,59 @@ def _copy_was_empty() -> bool:
     return empty == session.original().dataset.histogram.digest
 
 
-def _latest_first() -> list[tuple[int, tuple[Wanted, PrivateChoice]]]:
-    """The numbers drawn, each with its place in the order of draws."""
+def _latest_first() -> list[tuple[int, tuple[Kind, Drawn]]]:
+    """What was drawn, each with its place in the order of draws."""
     return list(reversed(list(enumerate(choices()))))
 
 
 def _chosen() -> None:
-    """The numbers drawn so far, each with its label in full."""
+    """What was drawn so far, each with its label in full."""
     with st.container(key="private_chosen"):
         st.markdown("**Chosen privately**")
-        for at, (wanted, drawn) in _latest_first():
-            st.markdown(f"{wording.capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
+        for at, (kind, drawn) in _latest_first():
+            st.markdown(f"{wording.capital(NUMBER_NAMES[kind])}: **{shown(drawn)}**")
             cards.label(drawn.facts)
             with st.container(horizontal=True):
-                if wanted is not Wanted.QUANTILE:  # It bounds no release of its own.
+                if kind not in (Wanted.QUANTILE, Several.RANGE):  # They bound no release by themselves.
                     st.button(
                         "Code for your library",
                         key=f"private_code_{at}",
                         icon=":material/code:",
                         on_click=dialogs.ask,
-                        args=(show_code, drawn, wanted, at),
+                        args=(show_code, drawn, kind, at),
                     )
-                key, content = f"private_choice_file_{at}", code.choice_json(drawn, wanted)
+                key = f"private_choice_file_{at}"
                 file_button.draw(
-                    "Choice (JSON)", "private_choice.json", drawn.facts, content, key=key, quiet=True
+                    "Choice (JSON)",
+                    "private_choice.json",
+                    drawn.facts,
+                    _as_file(kind, drawn),
+                    key=key,
+                    quiet=True,
                 )
 
 
+def _as_file(kind: Kind, drawn: Drawn) -> str:
+    if isinstance(drawn, PrivateChoice) and isinstance(kind, Wanted):
+        return code.choice_json(drawn, kind)
+    assert not isinstance(drawn, PrivateChoice)
+    return code.several_json(drawn)
+
+
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
-def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
-    """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
+def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None:
+    """What was chosen as a program, with the ε of the release; of a mean with value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
+    if isinstance(drawn, PrivatePair):
+        st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {shown(drawn)}**")
+        cards.label(drawn.facts)
+        if problems := fields.epsilon_problems(epsilon):
+            fields.say(problems)
+        elif (of_pair := pair_code.of_private(drawn, data, epsilon)) is not None:
+            st.caption("ε of the release as at the top of the page.")
+            code_panel.show(of_pair, f"private_chosen_{at}")
+        return
+    assert isinstance(wanted, Wanted)
     lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
     cards.label(drawn.facts)

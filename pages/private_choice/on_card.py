@@ -15,12 +15,14 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import rounded_up
 from dpcore.mean import MeanParameters
+from dpcore.per_group import PerGroupParameters
 from dpcore.private_choice.answer import code, words
 from dpcore.private_choice.choice import PrivateChoice, shown
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.mean.question import QUESTION as MEAN
-from pages.private_choice import actions, cached
+from pages.private_choice import actions, cached, on_pair
+from pages.private_choice.on_pair import PairWay
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -34,11 +36,13 @@ class Way:
         asked: The question of the draw.
         drawn: The card of the number that was drawn for it last; None before a draw.
         offered: Whether the card has the button; the page that compares ways has its own.
+        lacking: What must be entered before, a sentence; empty where nothing is.
     """
 
     asked: PrivateParameters
     drawn: Answer | None
     offered: bool = True
+    lacking: str = ""
 
     @property
     def name(self) -> str:
@@ -64,11 +68,14 @@ class Way:
         actions.draw_choice(self.asked.choice, self.asked.wanted)
 
 
-def way(card: Answer) -> Way | None:
+def way(card: Answer) -> Way | PairWay | None:
     """The private way to the bound of a card on the data in use; None where there is none, or none is needed."""
     data = session.dataset()
     if not data.is_private:
         return None
+    if isinstance(card.parameters, PerGroupParameters):
+        actions.show_account()
+        return on_pair.way(card, data)
     try:
         asked = _asked(card)
         if asked is None:
@@ -78,7 +85,7 @@ def way(card: Answer) -> Way | None:
     except InvalidInput:
         return None
     actions.show_account()
-    fitting = [one for wanted, one in actions.choices() if wanted is asked.wanted and one.problem == problem]
+    fitting = [one for wanted, one in actions.numbers() if wanted is asked.wanted and one.problem == problem]
     here = card.parameters is asked
     if here and not fitting:
         return None

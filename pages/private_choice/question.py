@@ -27,9 +27,8 @@ QUESTION = Question(
     fields={
         "wanted": public(
             "What the bound is for",
-            "The private choice aims at what is best for this question. A private copy serves all of them. Pairs "
-            "of bounds per group are not among them: one user can move the best pair by any amount. *Per group* says "
-            "with which margin the bound of a count serves there.",
+            "The private choice aims at what is best for this question. A private copy serves all of them. The pair of "
+            "bounds per group has a tab below, and *Per group* a button.",
             asked="Number to choose",
             names={
                 Wanted.SMOOTH: "Mean, smooth weights",
@@ -109,7 +108,9 @@ QUESTION = Question(
             first=2.0,
         ),
     },
-    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed")
+    also=From.PUBLIC.each(
+        "tabs", "choices", "empty_copy", "drew", "variance_followed", "pair_unit", "pair_largest"
+    )
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,
     range_on=lambda asked: "Mean" if asked.wanted in (Wanted.SMOOTH, Wanted.CAP) else "",

@@ -14,12 +14,14 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.strict_json import Part
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, facts_of, facts_to_json
+from dpcore.private_choice.answer.words import Drawn, Kind
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+from pages.private_choice import saved_several
 
 ENTRY = "choices"
-Choices = tuple[tuple[Wanted, PrivateChoice], ...]
+Choices = tuple[tuple[Kind, Drawn], ...]
 MOST, DIGEST = 1_000, 64
 """Numbers of one set of data, and of sets, and characters of what names a set, at most."""
 _CONDITIONS: dict[Wanted, tuple[type[Any], tuple[str, ...]]] = {
@@ -38,7 +40,9 @@ def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
     return {digest: [_written(*one) for one in drawn[-MOST:]] for digest, drawn in held.items() if drawn}
 
 
-def _written(wanted: Wanted, one: PrivateChoice) -> dict[str, Any]:
+def _written(wanted: Kind, one: Drawn) -> dict[str, Any]:
+    if not isinstance(one, PrivateChoice):
+        return saved_several.written(one)
     asked = one.problem
     return {
         "number": wanted.value,
@@ -79,7 +83,9 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
     return found
 
 
-def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
+def _read(part: Part) -> tuple[Kind, Drawn] | None:
+    if saved_several.is_one(part):
+        return saved_several.read(part)
     found = part.members([*_NAMES, *FACTS], [SMALL_FIRST])
     if found is None:
         return None

@@ -9,20 +9,27 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
+from dpcore.common.noise_error import NoiseKind
+from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import Copies, PrivateFound, answered, plots, words
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.answer.methods import methods
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.report.content import Line
-from pages.private_choice import actions, cached, work
+from pages.per_group import inputs as per_group_inputs
+from pages.per_group.question import QUESTION as PER_GROUP
+from pages.private_choice import actions, cached, on_pair, work
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
+from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.card.expenditure import spent_lines
-from pages.shared.fields import jobs
+from pages.shared.fields import fields, jobs, setting
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots as screen
 from pages.shared.session import session
@@ -84,7 +91,7 @@ def files(found: PrivateFound) -> None:
         of = report_content.of_answer(QUESTION, answer, source, asked=_asked(parameters))
         return replace(of, releases=_released(drawn, ledger), methods=None)
 
-    take_away.draw("private", found.data.provenance, content, methods(found, drawn, ledger))
+    take_away.draw("private", found.data.provenance, content, methods(found, actions.numbers(), ledger))
 
 
 def _asked(parameters: PrivateParameters) -> dict[str, str]:
@@ -103,15 +110,72 @@ def _asked(parameters: PrivateParameters) -> dict[str, str]:
     return asked | {"epsilon": "ε of the release that will use it"}
 
 
-def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> tuple[Line, ...]:
+def _released(drawn: Sequence[tuple[words.Kind, words.Drawn]], ledger: Ledger) -> tuple[Line, ...]:
     """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
-    lines = [
-        Line(
-            wording.capital(words.NUMBER_NAMES[wanted]),
-            wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows",
-            one.facts,
-            number=one.value,
+    return (*(_line(kind, one) for kind, one in drawn), *spent_lines(ledger))
+
+
+def _line(kind: words.Kind, one: words.Drawn) -> Line:
+    name = wording.capital(words.NUMBER_NAMES[kind])
+    if not isinstance(one, PrivateChoice):
+        return Line(name, words.shown(one), one.facts)
+    rows = wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows"
+    return Line(name, rows, one.facts, number=one.value)
+
+
+def pair() -> None:
+    """The pair of bounds of *Per group*, drawn with one ε."""
+    data = session.dataset()
+    st.markdown(
+        "To how many groups may one user add (L0), and how much to each (L∞)? Both numbers are drawn at once, with one "
+        f"ε. {words.PAIR_AIM}"
+    )
+    if data.pairs is None and data.pair_sizes is None:
+        st.info("These data have no groups: load them in *Your data* with a group in each row.")
+        return
+    parameters = per_group_setting()
+    if isinstance(parameters, str):
+        st.info(parameters)
+        return
+    asked: PrivatePairProblem | str | None = on_pair.asked_for(parameters)
+    if parameters.statistic is Statistic.SUM:
+        with st.container(horizontal=True):
+            fields.number("Unit of an amount", QUESTION.key("pair_unit"), UNIT_HELP, width=170)
+            fields.number("Highest amount", QUESTION.key("pair_largest"), HIGHEST_HELP, width=170)
+    if asked is None:
+        st.info(
+            "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, "
+            "sums of any sign and groups that are selected privately, enter bounds that you know."
         )
-        for wanted, one in drawn
-    ]
-    return (*lines, *spent_lines(ledger))
+        return
+    if isinstance(asked, str):
+        st.info(asked)
+        return
+    way = on_pair.PairWay(asked, data)
+    st.markdown(f"{words.usual_cost(asked)} What is released is set on *Per group*.")
+    st.button(way.name, key="private_pair_draw", icon=":material/casino:", help=way.help, on_click=way.draw)
+    st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
+
+
+UNIT_HELP = "What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data."
+HIGHEST_HELP = "No L∞ above it is drawn. Public: from what the quantity is, not from the data."
+
+
+def per_group_setting() -> PerGroupParameters | str:
+    """The release that *Per group* is set to, or why it is none."""
+    fields.start(PER_GROUP, shares=False)
+    state, key = st.session_state, PER_GROUP.key
+    statistic, noise = state[key("statistic")], state[key("noise")]
+    try:
+        return PerGroupParameters(
+            state[keys.EPSILON],
+            statistic if statistic in per_group_inputs.offered(session.dataset()) else Statistic.ROWS,
+            noise,
+            state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
+            state[key("neighbours")],
+            lower=setting.held(PER_GROUP, "lower") if statistic is Statistic.MEAN else None,
+            upper=setting.held(PER_GROUP, "upper") if statistic is Statistic.MEAN else None,
+            num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
+        )
+    except InvalidInput as refused:
+        return " ".join(f"{wording.capital(one.what)}." for one in refused.problems)

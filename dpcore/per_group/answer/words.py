@@ -12,6 +12,7 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group import Statistic, VectorRule, private_margin, words
 from dpcore.per_group.answer import selected_words
 from dpcore.per_group.answer.found import USEFUL, WORTH, PerGroupFound
+from dpcore.per_group.private_pair import COVERED
 from dpcore.per_group.words import OBJECTIVES
 
 LEAKS = (
@@ -218,16 +219,18 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
 
 def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
     """What *Choose privately* has for this question, and what it has not."""
-    no_pair = (
-        "no pair: the search needs every user's groups, and one user can move the best pair by any amount, so that no "
-        "score with a bounded change is at hand"
-    )
     asked = view.parameters
+    if asked.statistic not in COVERED or asked.selection.private:
+        return "no pair: there is one only for counts, and sums of amounts of at least 0, on a public list of groups."
+    pair = (
+        "the pair, with one ε for both numbers, drawn for the least sum of all groups' mean absolute errors. The root "
+        "mean square may be up to half as large again, most where one group holds nearly everything"
+    )
     counted = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
     public = asked.num_groups if asked.num_groups is not None or data.is_private else view.num_groups
     margin = private_margin(asked, public or 1)
     if margin is None or view.scaled is None or counted.get(asked.statistic) is not data.contribution:
-        return f"{no_pair}."
+        return f"{pair}."
     times = "" if asked.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
     users = (
         f"({times}number of groups − 1) / {wording.entered(asked.epsilon)} users"
@@ -235,8 +238,8 @@ def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
         else wording.counted(margin, "user")
     )
     return (
-        f"{no_pair}; but T of cap or scaling, for a *Count of rows* with a margin of {users}: the least sum of all "
-        "groups' mean absolute errors, by a score that one user changes by at most 1."
+        f"{pair}; and T of cap or scaling, for a *Count of rows* with a margin of {users}, which errs less still where "
+        "your library takes one bound for all groups of a user."
     )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
 from dpcore.common.documents import CHOICE_SCHEMA, document
+from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
+from dpcore.per_group.private_pair import PrivatePair
 from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import Wanted
+from dpcore.private_choice.parameters import Several, Wanted
+from dpcore.private_choice.private_range import PrivateRange
 
 
 def of_private(
@@ -48,6 +53,35 @@ def of_private(
     )
 
 
+def several_json(drawn: PrivatePair | PrivateRange) -> str:
+    """A pair or a range with its guarantee; nothing in it depends on the data but what was drawn."""
+    pair, problem = isinstance(drawn, PrivatePair), drawn.problem
+    asked = to_values(problem)
+    if isinstance(drawn, PrivatePair):
+        asked["parameters"] = to_values(drawn.problem.parameters)
+        found = {"max_groups": drawn.max_groups, "max_amount": drawn.max_amount}
+    else:
+        found = {"lower": drawn.lower, "upper": drawn.upper}
+    return document(
+        CHOICE_SCHEMA,
+        question={
+            "label": "public input",
+            "number": NUMBER_NAMES[Several.PAIR if pair else Several.RANGE],
+            **asked,
+        },
+        answer={"label": drawn.facts.label, **found, **_guarantee(drawn.facts)},
+    )
+
+
+def _guarantee(facts: ReleaseFacts) -> dict[str, Any]:
+    return {
+        "epsilon": facts.epsilon,
+        "delta": facts.delta,
+        "neighbours": facts.neighbours.value,
+        "mechanism": facts.mechanism,
+    }
+
+
 def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
     """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
     problem = choice.problem
@@ -64,9 +98,6 @@ def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
             "label": choice.facts.label,
             "value": choice.value,
             "unit": "rows per user",
-            "epsilon": choice.facts.epsilon,
-            "delta": choice.facts.delta,
-            "neighbours": choice.facts.neighbours.value,
-            "mechanism": choice.facts.mechanism,
+            **_guarantee(choice.facts),
         },
     )

@@ -8,12 +8,23 @@ from collections.abc import Sequence
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import expected as expected_of_pair
+from dpcore.per_group.words import pair_words
+from dpcore.private_choice import choice
 from dpcore.private_choice.answer.found import Leak, PrivateFound
+from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.forecast import Forecast
-from dpcore.private_choice.parameters import Relation, Wanted
+from dpcore.private_choice.parameters import Relation, Several, Wanted
+from dpcore.private_choice.private_range import PrivateRange
 
-NUMBER_NAMES = {
+Drawn = PrivateChoice | PrivatePair | PrivateRange
+Kind = Wanted | Several
+
+NUMBER_NAMES: dict[Wanted | Several, str] = {
+    Several.PAIR: "pair of bounds per group, L0 and L∞",
+    Several.RANGE: "range of a value, L and U",
     Wanted.SMOOTH: "threshold of the smooth weights",
     Wanted.CAP: "upper bound on rows per user",
     Wanted.SUM: "upper bound T on rows per user",
@@ -36,6 +47,35 @@ WHOSE_COSTS = {
     "or less",
 }
 """What the costs are computed from, and what reading them gives away."""
+
+
+def shown(drawn: Drawn) -> str:
+    """What was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
+    if isinstance(drawn, PrivatePair):
+        return pair_words(drawn.problem.parameters, drawn.max_groups, drawn.max_amount)
+    if isinstance(drawn, PrivateRange):
+        return f"{wording.number(drawn.lower, 6)} to {wording.number(drawn.upper, 6)}"
+    return choice.shown(drawn)
+
+
+PAIR_AIM = (
+    "It is drawn for the least sum of all groups' mean absolute errors. Their root mean square may be up to half as "
+    "large again as with the best pair, most where one group holds nearly everything."
+)
+
+
+def usual_cost(problem: PrivatePairProblem) -> str:
+    """What a draw of a pair usually costs, from public figures alone."""
+    share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
+    if share is None:
+        return (
+            f"With {groups}, ε of the choice is too small for this: a draw is little better than a guess. Enter bounds "
+            "that you know, or spend more on the choice."
+        )
+    return (
+        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
+        "users hold everything it can be as bad as releasing nothing."
+    )
 
 
 def assumptions(kind: Disclosure) -> tuple[str, ...]:

@@ -63,8 +63,9 @@ def answer(card: Answer, key: str) -> None:
         label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
         to_draw = way is not None and way.drawn is None
         if way is not None and to_draw:
-            _draw_button(way, key)
-            st.markdown(f":small[{way.cost}]")
+            if not way.lacking:
+                _draw_button(way, key)
+            st.markdown(f":small[{way.lacking or way.cost}]")
         if card.code is not None:
             st.button(
                 "Use the number as it is" if to_draw else "Code for your library",

@@ -14,6 +14,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.data import samples
+from dpcore.dataset import PairSizes
 from dpcore.per_group import PerGroupParameters, SelectionRule, Statistic, UserGroupPairs, private_pair
 from dpcore.per_group.private_pair import RESOLUTION, PrivatePairProblem
 
@@ -208,6 +209,21 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     assert alone.candidates[0].tolist() == [1, 2, 3, 4]
     assert set(alone.candidates[1]) == {1}
     assert alone.distances(rows) == alone.distances(pairs_of([(1,) * len(user) for user in users]))
+
+
+def test_how_pairs_are_distributed_is_enough() -> None:
+    users: list[User] = [(3, 1, 2), (5,), (1, 1, 4, 4), (3, 1)]
+    rows = pairs_of(users)
+    assert rows is not None
+    sizes = PairSizes(
+        np.repeat([len(user) for user in users], [len(user) for user in users]),
+        rows.rows,
+        np.ones(rows.num_pairs, dtype=np.int64),
+        np.bincount(rows.group_codes, weights=rows.rows).astype(np.int64),
+        np.bincount(rows.group_codes),
+    )
+    assert problem().distances(sizes) == problem().distances(rows)
+    np.testing.assert_allclose(private_pair.errors(problem(), sizes), private_pair.errors(problem(), rows))
 
 
 def test_steps_do_not_overflow() -> None:

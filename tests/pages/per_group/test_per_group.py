@@ -273,7 +273,9 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     with_list = card(find(private, asked(num_groups=40)), private)
     assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
     gaussian = card(find(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
-    assert dict(gaussian.facts)["Choose privately offers"].endswith("is at hand.")
+    assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
+    signed = card(find(private, asked(Statistic.SIGNED_SUM)), private)
+    assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
     assert "groups were read off" not in with_list.detail
     assert "Your data are private" in with_list.detail
     assert told.code is not None

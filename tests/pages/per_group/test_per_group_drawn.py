@@ -1,0 +1,151 @@
+"""The pair drawn privately: from the card of Per group and on Choose privately, its account, its code, its file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dpcore.code import Library, write
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.ledger import Ledger
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.strict_json import Part
+from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.answer import code
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.private_choice.answer import words
+from dpcore.private_choice.parameters import Several
+from pages.private_choice import saved
+from tests.pages.driving import fine, go, open_app, shown_texts, with_data, words_of_numbers
+from tests.pages.per_group.conftest import SHOP
+
+SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
+FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
+
+
+def drawn_pair(statistic: Statistic = Statistic.ROWS, **more: object) -> PrivatePair:
+    unit = 0.25 if statistic is Statistic.SUM else 1.0
+    asked = PerGroupParameters(1.0, statistic, num_groups=60, **more)  # type: ignore[arg-type]
+    problem = PrivatePairProblem(asked, 0.5, 50, unit)
+    groups, amounts = problem.candidates
+    return PrivatePair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
+
+
+def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
+    at = fine(with_data(open_app("Per group"), SECRET).run())
+    assert "enter how many groups are on your public list" in shown_texts(at)
+    assert not [one for one in at.button if one.key == "per_group_card_draw"]
+    at.session_state["per_group.num_groups"] = 60.0
+    at.session_state["private_choice.epsilon_choice"] = 0.5
+    fine(at.run())
+    # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
+    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(at)
+    fine(at.button(key="per_group_card_draw").click().run())
+    ((_, held),) = at.session_state["private_choice.choices"].items()
+    ((kind, drawn),) = held
+    assert kind is Several.PAIR
+    assert drawn.column == SHOP.pairs.label
+    shown = shown_texts(at)
+    assert "Pair, drawn privately" in words_of_numbers(at)
+    assert "ε = 1.5 in all" in shown
+    assert "DP release (epsilon = 0.5" in shown
+    opened = fine(at.button(key="per_group_card_code").click().run())
+    assert f"MAX_GROUPS = {drawn.max_groups}" in "".join(block.value for block in opened.code)
+    # For other settings it is not theirs; it stays on Choose privately.
+    at.session_state["per_group.num_groups"] = 70.0
+    fine(at.run())
+    assert "Pair, drawn privately" not in words_of_numbers(at)
+    at.session_state["per_group.num_groups"] = 60.0
+    assert "Pair, drawn privately" in words_of_numbers(fine(at.run()))
+    go(at, "Choose privately")
+    assert f"Pair of bounds per group, L0 and L∞: **{words.shown(drawn)}**" in shown_texts(at)
+    # Other data do not have it.
+    other = replace(
+        SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
+    )
+    assert "drawn privately" not in shown_texts(fine(with_data(at, other).run()))
+
+
+def test_choose_privately_has_a_tab_that_draws_it() -> None:
+    at = fine(with_data(open_app("Choose privately"), SECRET).run())
+    at.session_state["private_choice.tabs"] = "A pair per group"
+    fine(at.run())
+    assert "enter how many groups" in shown_texts(at)
+    at.session_state["per_group.num_groups"] = 60.0
+    at.session_state["per_group.statistic"] = Statistic.SUM
+    fine(at.run())
+    assert "enter the unit and the highest amount" in shown_texts(at)
+    at.session_state["private_choice.pair_unit"], at.session_state["private_choice.pair_largest"] = (
+        0.01,
+        100.0,
+    )
+    fine(at.run())
+    fine(at.button(key="private_pair_draw").click().run())
+    ((_, held),) = at.session_state["private_choice.choices"].items()
+    assert held[0][1].problem.largest == 10_000
+    at.session_state["per_group.statistic"] = Statistic.SIGNED_SUM
+    assert "enter bounds that you know" in shown_texts(fine(at.run()))
+
+
+@pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])
+def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> None:
+    drawn = drawn_pair(statistic)
+    found = code.of_private(drawn, SHOP)
+    assert found is not None
+    ((_, choice),) = found.forms
+    for library in (Library.PYTHON, Library.OPENDP):
+        text = write(choice, library).text
+        assert "DP release (epsilon = 0.5" in text
+        assert "do not publish" not in text.lower()
+    python = write(choice, Library.PYTHON).text
+    assert f"MAX_GROUPS = {drawn.max_groups}" in python
+    if statistic is Statistic.ROWS:
+        assert f"MAX_ROWS = {int(drawn.max_amount)}" in python
+    elif statistic is Statistic.SUM:
+        assert f"LOW, HIGH = 0.0, {drawn.max_amount!r}" in python
+
+
+def test_a_session_file_carries_it_beside_what_it_cost() -> None:
+    for drawn in (
+        drawn_pair(),
+        drawn_pair(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6),
+    ):
+        held = {"digest": ((Several.PAIR, drawn),)}
+        written = json.loads(json.dumps(saved.to_json(held)))
+
+        def read(content: object, account: Ledger) -> tuple[object, list[str]]:
+            problems = Problems()
+            found = saved.from_json(Part(content, "", problems), {"digest": account})
+            return found, [one.what for one in problems.found]
+
+        paid = Ledger().after(FACTS)
+        assert read(written, paid) == (held, [])
+        assert read(written, Ledger())[1]  # It did not cost anything there.
+        for name, wrong in (
+            ("max_groups", 59),
+            ("max_amount", 0.1),
+            ("epsilon", 0.7),
+            ("statistic", "mean of a column"),
+            ("num_groups", 0),
+            ("unit", "1"),
+            ("column", 3),
+            ("mechanism", "Laplace"),
+        ):
+            changed = json.loads(json.dumps(written))
+            changed["digest"][0][name] = wrong
+            assert read(changed, paid)[1], name
+
+
+def test_what_a_draw_usually_costs_is_said_from_public_figures() -> None:
+    def said(epsilon: float, groups: int) -> str:
+        return words.usual_cost(PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10))
+
+    for epsilon, groups, share in ((0.5, 10, "5"), (0.5, 4, "15"), (0.5, 2, "30")):
+        assert f"about {share}\xa0%" in said(epsilon, groups)
+        assert "usually" in said(epsilon, groups)
+        assert "at most" not in said(epsilon, groups)
+    assert "spend more" in said(0.5, 1)
