@@ -36,6 +36,7 @@ BUILT_ON = {
         "total": "it chooses the bound of a sum",
         "per_group": "it chooses the pair of bounds of a release per group",
     },
+    "mean": {"total": "the largest error over all values is that of a sum of the users' rows"},
     "start": {"total": "the first trade-off is that of a count of rows"},
 }
 """The questions that a question may import, and why."""
@@ -282,7 +283,7 @@ def test_the_rule_of_the_core_can_fail(module: str, source: str, word: str) -> N
         ("pages.shared.base.cache", "if TYPE_CHECKING:\n    from dpcore import mean"),
         ("pages.shared.base.cache", "import_module('pages.mean.answer')"),
         ("dpcore.code.choice", "from dpcore.total.parameters import Summed"),
-        ("dpcore.mean.files", "from dpcore.total import errors"),
+        ("dpcore.mean.files", "from dpcore.learning import participation"),
         ("pages.mean.card", "from pages.quantile import card"),
     ],
 )

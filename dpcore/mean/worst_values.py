@@ -1,0 +1,205 @@
+"""The largest error of a released mean over all values in [L, U]: whatever the values, not more than this.
+
+That is another thing than a worst-case variance: nothing is drawn from a population, and the mean of this very table is
+meant. B = U - L; user l has the share p_l = s_l / n of the rows and weighs u_l, with t the largest weight.
+
+**Weights with public counts.** The release is off by sum_l (u_l - p_l) (mean of user l's values) before noise. As both
+sum to 1, that is largest in size where every user with p_l > u_l has all values at one end and all others have theirs
+at the other: B sum (p_l - u_l)_+. For smooth weights u = min(h, s) / n_h, and h / n_h = t, only users of more than t n
+rows lose: B sum (p_l - t)_+. No weights with the largest weight t lose less, since u <= t. So the least over all
+weights is that of a sum of row counts with the upper bound T = t n, `dpcore.total`, over n and times B; t is at least
+1 / m, as the weights sum to 1.
+
+**A cap that draws its rows** loses the same in expectation, and which rows it draws adds
+sum k (1 - k / s) V_l / n_h^2, k = min(h, s) and V_l the variance of the user's values: with c_l = k_l / n_h - p_l and
+x_l the share of the user's rows that lie at U, the squared error is at most
+
+    B^2 [ (sum_l c_l x_l)^2 + sum_l v_l x_l (1 - x_l) ] + noise,    v_l = k (s - k) / ((s - 1) n_h^2).
+
+It is convex in every value, so the worst values lie at the ends. Written as the largest over mu of
+-mu^2 + sum_l max over x_l of (2 mu c_l x_l + v_l x_l (1 - x_l)), it is maximised piece by piece between the mu at which
+a size of user reaches an end. x_l counts as any number from 0 to 1: where a user has few rows and an odd number of
+them, that is slightly more than any values give.
+
+**Private counts.** The ratio of the two noisy sums (`private_counts`) is linearised: its noise is largest for a mean at
+either end, where it is as large as with public counts. So the same figure stands, as an approximation, and a poor one
+where the noise on the sum of weights is not small beside it (`PrivateCountsProblem.noise_share`).
+
+Source: Rameshwar and Tandon 2025 (arXiv 2502.04749) for the worst case over values in a bounded set; the reduction to a
+sum, its proof and the part of caps are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore import total
+from dpcore.common import noise_error
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
+from dpcore.data.totals_per_user import Amounts
+
+
+@dataclass(frozen=True)
+class WorstProblem:
+    """The question: how far can a mean with epsilon-DP be off, whatever the values?
+
+    Attributes:
+        histogram: Rows per user.
+        epsilon: Privacy budget, above 0.
+        value_bound: B = U - L, above 0, in the values' unit.
+        measure: What counts as the error of weights; of caps it is the root mean square.
+
+    Raises:
+        InvalidInput: A parameter is not finite or out of its range; all problems at once.
+    """
+
+    histogram: ContributionHistogram
+    epsilon: float
+    value_bound: float
+    measure: Measure = Measure.RMSE
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.of_kind(ContributionHistogram, histogram=self.histogram)
+            problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
+            problems.of_kind(Measure, measure=self.measure)
+
+    @cached_property
+    def as_total(self) -> total.TotalProblem:
+        """The sum of everybody's rows, bounded by T: its error over n, times B, is that of weights of at most T / n."""
+        amounts = Amounts.from_histogram(self.histogram)
+        return total.TotalProblem(amounts, self.epsilon, measure=self.measure)
+
+    @cached_property
+    def _rows(self) -> float:
+        return float(self.histogram.num_rows)
+
+    def largest_weight(self, bounds: npt.ArrayLike) -> FloatArray:
+        """t = min(h, largest size) / n_h of smooth weights, and of caps; any shape."""
+        h = np.minimum(np.asarray(bounds, dtype=np.float64), float(self.histogram.max_size))
+        return np.asarray(h / self.histogram.kept_rows(h))
+
+
+def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
+    """The largest error of smooth weights over all values in [L, U], by the problem's measure.
+
+    Args:
+        problem: The question; counts are public.
+        thresholds: h > 0 in rows per user, any shape.
+
+    Returns:
+        In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
+    """
+    t = problem.largest_weight(thresholds)
+    lost = problem.as_total.amounts.excess(t * problem._rows) / problem._rows
+    scale, bound = problem.as_total.unit_noise * t, problem.value_bound
+    return np.asarray(bound * noise_error.measured(problem.measure, NoiseKind.LAPLACE, lost, scale))
+
+
+def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
+    """What the root mean square error of caps whose rows are drawn at random is at most, over all values in [L, U].
+
+    Args:
+        problem: The question; counts are public.
+        caps: h in rows per user, whole, at least 1, any shape.
+
+    Returns:
+        In the values' unit, of the shape of ``caps``; reached where every user has an even number of rows.
+    """
+    bounds = np.asarray(caps, dtype=np.float64)
+    t = problem.largest_weight(bounds)
+    squares = np.array([_cap_square(problem.histogram, h) for h in bounds.ravel()]).reshape(bounds.shape)
+    return np.asarray(problem.value_bound * np.sqrt(squares + 2.0 * (problem.as_total.unit_noise * t) ** 2))
+
+
+def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
+    """Largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
+    sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    kept = np.minimum(cap, sizes)
+    together = float(histogram.kept_rows(cap))
+    c = kept / together - sizes / float(histogram.num_rows)
+    v = kept * (sizes - kept) / np.maximum(sizes - 1.0, 1.0) / together**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends_at = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
+        square = np.where(v > 0.0, c**2 / v, 0.0)
+    order = np.argsort(ends_at, kind="stable")
+    ends_at, c, v, square, users = ends_at[order], c[order], v[order], square[order], users[order]
+    # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
+    at_end = np.concatenate(([0.0], np.cumsum(users * np.maximum(c, 0.0))))
+    a2 = suffix_sums(users * square) - 1.0
+    a1 = suffix_sums(users * c) + 2.0 * at_end
+    a0 = suffix_sums(users * v) / 4.0
+    low, high = np.r_[0.0, ends_at], np.r_[ends_at, math.inf]
+    # Beyond the largest sum c x the squared error falls in mu.
+    high = np.minimum(high, max(at_end[-1], 0.0))
+    inside = low <= high
+    low, high, a2, a1, a0 = low[inside], high[inside], a2[inside], a1[inside], a0[inside]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = np.where(a2 < 0.0, -a1 / (2.0 * a2), low)
+    places = np.stack((low, high, np.clip(turn, low, high)))
+    return max(float(np.max(a2 * places**2 + a1 * places + a0)), 0.0)
+
+
+@dataclass(frozen=True)
+class WorstChoice:
+    """The weights whose largest error over all values is least.
+
+    Attributes:
+        threshold: h of the smooth weights, in rows per user.
+        largest_weight: t, the weight of the users with most.
+        error: The largest error over all values, in the values' unit.
+        certificate: The error beside a lower bound for all weights of users.
+    """
+
+    threshold: float
+    largest_weight: float
+    error: float
+    certificate: Certificate
+
+
+ARGUMENT = "all weights of users are covered: it is the problem of a sum of their rows"
+
+
+def best_weights(problem: WorstProblem) -> WorstChoice:
+    """The weights with the least of the largest errors over all values, exactly; counts are public.
+
+    Returns:
+        `WorstChoice`: smooth weights are among the best.
+    """
+    rows, histogram = problem._rows, problem.histogram
+    found = total.best_bound(problem.as_total)
+    alike = rows / float(histogram.num_users)
+    bound = max(found.max_total, alike)
+    threshold = _threshold_of(histogram, bound / rows)
+    error = float(of_smooth(problem, threshold))
+    # Below one m-th no largest weight lies; the error of the sum is convex, so that it rises from there on.
+    lower = error if bound > found.max_total else found.certificate.lower_bound * problem.value_bound / rows
+    return WorstChoice(
+        threshold,
+        float(problem.largest_weight(threshold)),
+        error,
+        Certificate(error, min(lower, error), ARGUMENT),
+    )
+
+
+def _threshold_of(histogram: ContributionHistogram, largest_weight: float) -> float:
+    """h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
+    sizes = histogram.sizes.astype(np.float64)
+    reached = sizes / histogram.kept_rows(sizes)
+    at = int(np.searchsorted(reached, largest_weight, side="left"))
+    if at == 0:
+        return float(sizes[0])
+    if at == sizes.size:
+        return float(sizes[-1])
+    below, above, _ = histogram.pieces(float(sizes[at - 1]))
+    room = 1.0 - largest_weight * float(above)
+    inside = largest_weight * float(below) / room if room > 0.0 else float(sizes[at])
+    return float(np.clip(inside, sizes[at - 1], sizes[at]))

@@ -1,0 +1,136 @@
+"""The largest error over all values: against all vertices, a general solver, and figures by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure
+from dpcore.contributions import ContributionHistogram
+from dpcore.mean import worst_values
+from dpcore.mean.worst_values import WorstProblem
+
+
+def problem(counts: list[int], epsilon: float = 1.0, measure: Measure = Measure.RMSE, bound: float = 1.0):
+    return WorstProblem(ContributionHistogram.from_counts(counts), epsilon, bound, measure)
+
+
+def tables(number: int, seed: int = 0) -> list[list[int]]:
+    generator = np.random.default_rng(seed)
+    return [generator.integers(1, 7, generator.integers(1, 5)).tolist() for _ in range(number)]
+
+
+def vertices(counts: list[int]) -> itertools.product:
+    """How many rows of every user lie at U, all others at L."""
+    return itertools.product(*(range(s + 1) for s in counts))
+
+
+def of_table(counts: list[int], at_upper: tuple[int, ...], h: float, capped: bool) -> tuple[float, float]:
+    """Shift and the variance of the draw, by the definition, of rows at 0 and 1."""
+    kept = np.minimum(h, counts)
+    shift, variance = 0.0, 0.0
+    for s, k, j in zip(counts, kept, at_upper, strict=True):
+        rows = np.array([1.0] * j + [0.0] * (s - j))
+        shift += (k / kept.sum() - s / sum(counts)) * rows.mean()
+        if capped and s > 1:
+            variance += k * (1.0 - k / s) * rows.var(ddof=1) / kept.sum() ** 2
+    return shift, variance
+
+
+def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
+    for counts in tables(25):
+        for h in (1.0, 1.7, 3.0, 6.0):
+            worst = max(abs(of_table(counts, at, h, capped=False)[0]) for at in vertices(counts))
+            weight = min(h, max(counts)) / np.minimum(h, counts).sum()
+            for epsilon, bound in ((1.0, 1.0), (0.2, 7.0)):
+                found = worst_values.of_smooth(problem(counts, epsilon, bound=bound), h)
+                assert float(found) == pytest.approx(
+                    bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
+                )
+                absolute = worst_values.of_smooth(problem(counts, epsilon, Measure.BOUND, bound), h)
+                assert float(absolute) == pytest.approx(bound * (worst + weight / epsilon), rel=1e-9)
+
+
+def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
+    for counts in tables(14, seed=1):
+        even = [2 * s for s in counts[:3]]
+        for of in (counts, even):
+            for h in (1, 2, 4):
+                worst = max(
+                    shift**2 + variance
+                    for shift, variance in (of_table(of, at, h, capped=True) for at in vertices(of))
+                )
+                noise = 2.0 * (min(h, max(of)) / np.minimum(h, of).sum()) ** 2
+                found = float(worst_values.of_caps(problem(of), h)) ** 2 - noise
+                assert found >= worst * (1 - 1e-9) - 1e-15
+                if of is even and sum(even) <= 16 and max(even) <= 4:
+                    assert found <= 1.1 * worst + 1e-12
+
+
+def test_figures_by_hand() -> None:
+    """A hundred users of ten rows and a cap of 1: nothing shifts, and a row of each is drawn.
+
+    Half of the rows at either end: V = 10 / 36, k (1 - k / s) V = 1/4 for each user, 100 of them over 100^2: 0.0025.
+    Noise 2 (1 / 100)^2 = 0.0002. The root of 0.0027 is 0.05196; of the noise alone, as weights have it, 0.01414.
+    """
+    asked = WorstProblem(ContributionHistogram([10], [100]), 1.0, 1.0)
+    assert float(worst_values.of_caps(asked, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
+    assert float(worst_values.of_smooth(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
+    # A cap that keeps all rows draws nothing.
+    assert float(worst_values.of_caps(asked, 10)) == pytest.approx(float(worst_values.of_smooth(asked, 10.0)))
+    # By bias plus mean noise the best weights lose what lies above the ceil(1 / epsilon)-th largest size.
+    counts = [1, 2, 3, 5, 8, 40, 90]
+    best = worst_values.best_weights(problem(counts, 0.5, Measure.BOUND))
+    assert best.largest_weight * sum(counts) == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("measure", list(Measure))
+def test_the_best_weights_are_best_of_all_weights(measure: Measure) -> None:
+    """The bias of weights u is B sum (p - u)_+, convex: least over all weights by a general solver, at each t."""
+    import cvxpy as cp
+
+    for counts in [*tables(4, seed=3), [1, 1, 1, 40], [3, 3, 3]]:
+        share = np.array(counts) / sum(counts)
+        for epsilon in (0.3, 3.0):
+            asked = problem(counts, epsilon, measure)
+            found = worst_values.best_weights(asked)
+            assert found.certificate.proves(1e-9)
+            assert found.error == pytest.approx(float(worst_values.of_smooth(asked, found.threshold)))
+            weights, t = cp.Variable(share.size), cp.Parameter(nonneg=True)
+            lost = cp.Problem(
+                cp.Minimize(cp.sum(cp.pos(share - weights))),
+                [cp.sum(weights) == 1, weights >= 0, weights <= t],
+            )
+            for value in (found.largest_weight, 0.5 * (found.largest_weight + 1.0), 1.0, 1.0 / share.size):
+                t.value = value
+                lost.solve(solver=cp.CLARABEL)
+                bias, scale = float(lost.value), value / epsilon
+                there = {
+                    Measure.BOUND: bias + scale,
+                    Measure.ABSOLUTE: bias + scale * math.exp(-bias / scale),
+                    Measure.RMSE: math.hypot(bias, math.sqrt(2.0) * scale),
+                }[measure]
+                assert there >= found.error * (1.0 - 1e-6)
+    half = Certificate(1.5 * found.error, found.certificate.lower_bound, "half an answer")
+    assert not half.proves(0.1)
+
+
+def test_a_million_sizes_are_no_matter() -> None:
+    sizes = np.arange(1, 1_000_001)
+    asked = WorstProblem(ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0)
+    best = worst_values.best_weights(asked)
+    around = worst_values.of_smooth(asked, np.geomspace(best.threshold / 3, best.threshold * 3, 31))
+    assert around.min() >= best.error * (1 - 1e-12)
+    smooth = float(worst_values.of_smooth(asked, 1000.0))
+    assert float(worst_values.of_caps(asked, 1000)) >= smooth * (1 - 1e-12)
+
+
+def test_what_cannot_be_is_refused_with_all_reasons() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        problem([1], 0.0, bound=-1.0)
+    assert len(refused.value.problems) == 2
