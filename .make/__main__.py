@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:1] = [str(HERE.parent), str(HERE)]
 
-from sweet_spot.command import main  # noqa: E402
+from sweet_spot.command import run  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -2,7 +2,7 @@
 
 import sys
 
-from sweet_spot.command import main
+from sweet_spot.command import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

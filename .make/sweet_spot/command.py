@@ -7,6 +7,7 @@ else. Nothing but the answer goes to standard output.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.util
 import os
 import re
@@ -33,6 +34,19 @@ def _command(name: str) -> str:
 
 COMMANDS = {_command(name): name for name in questions.ASKED}
 """Command to the call of `dpcore`."""
+
+
+def run() -> int:
+    """`main` as a process of its own, which is over once it has answered; returns the exit code.
+
+    Python would look through all that was imported, over and over while it comes and once more at the end. Of the 2.0
+    seconds of processor time that the mean of a million rows takes, that was 0.35.
+    """
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        return main()
+    finally:
+        gc.freeze()
 
 
 def main(arguments: list[str] | None = None) -> int:
