@@ -32,8 +32,10 @@ from dpcore.common.text_fields import field_types
 if TYPE_CHECKING:
     from dpcore.reply import Reply
 
-COLUMNS = ("user", "value", "group", "disclosure")
+COLUMNS = ("user", "value", "group", "label", "features", "levels", "intercept", "ranges", "disclosure")
 """What says how the data are read; everything else is the question's."""
+OF_LABELS = ("label", "features", "levels", "intercept")
+"""Those of a table with a label that is predicted from features."""
 MOST_LETTERS = 20
 """Of an option that is written in full."""
 
@@ -53,6 +55,9 @@ class Question:
         names: What a setting is called here, where the page's parameters have another name: here to there.
         by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
             page proposes the same.
+        with_data: Settings that must be said where data are given, and say nothing of data that are generated.
+        labelled: Module of the package whose ``of_table`` makes of a table with a label what the question takes; empty
+            where the question is about how many rows users have.
     """
 
     of: str
@@ -64,13 +69,14 @@ class Question:
     alone: tuple[Any, ...] = ()
     source: str = ""
     by_data: tuple[str, ...] = ()
+    with_data: tuple[str, ...] = ()
+    labelled: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The arguments that say how the data are read."""
-        return tuple(
-            name for name in COLUMNS if name in ("user", "disclosure") or name in (*self.needs, *self.takes)
-        )
+        always = ("user", "disclosure", *(OF_LABELS if self.labelled else ()))
+        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.takes))
 
 
 ALONE = " None where the settings below name what is asked about."
@@ -84,13 +90,13 @@ ASKED = {
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
     "weights_gain": Question("gap_examples"),
-    "training_bound": Question("training", alone=(None,)),
-    "regression_weights": Question("regression", alone=(None,)),
+    "training_bound": Question("training", takes=("ranges",), alone=(None,), labelled="training_data"),
+    "regression_weights": Question("regression", alone=(None,), labelled="design_matrix"),
     "task_weights": Question("multitask", takes=("group",), alone=(None,), source="data"),
     "rating_weights": Question(
         "factorisation",
         takes=("value", "group"),
-        stated=("lower", "upper"),
+        with_data=("lower", "upper"),
         names={"lower": "lowest", "upper": "highest"},
         alone=(None,),
     ),
@@ -132,7 +138,6 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     Raises:
         InvalidInput: All that is wrong with data and settings.
     """
-    from dpcore.counting.frames import to_dataset
     from dpcore.dataset import Dataset
     from dpcore.reply import Reply
 
@@ -146,9 +151,8 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     parameters: Any = None
     problems: list[InputProblem] = []
     try:
-        parameters = _parameters(
-            name, asked, kind, given | {key: settings[key] for key in settings if key not in columns}
-        )
+        said = given | {key: settings[key] for key in settings if key not in columns}
+        parameters = _parameters(name, asked, kind, said, data is not None)
     except InvalidInput as refused:
         problems += refused.problems
     try:
@@ -157,13 +161,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         elif beside:
             brought = data
         else:
-            brought = to_dataset(data, **columns)
-            _refuse_lacking(asked, brought, columns)
-            if not isinstance(brought, own):
-                taken = next(one for one in typing.get_args(own) if one is not type(None))
-                raise refusal(
-                    f"{name} reads no table: it takes a `{taken.__module__}.{taken.__name__}`, or no data"
-                )
+            brought = _brought(asked, data, columns)
     except InvalidInput as refused:
         problems += refused.problems
     if problems:
@@ -173,10 +171,28 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
     answer = answered(brought, parameters)
-    said, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
-    assert said is not None
+    call, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
+    assert call is not None
     asks = (inspect.getdoc(answered) or "").partition("\n")[0]
-    return Reply(answer, (name, said[1]), f"dpcore.{asked.of}.answer", asks, data_set)
+    return Reply(answer, (name, call[1]), f"dpcore.{asked.of}.answer", asks, data_set, brought)
+
+
+def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+    """What the question takes, of whatever a person has in hand.
+
+    Raises:
+        InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
+    """
+    from dpcore.counting.frames import to_dataset
+    from dpcore.counting.labelled import of_labels
+    from dpcore.dataset import Dataset
+
+    if asked.labelled and not isinstance(data, Dataset):
+        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").of_table
+        return of_labels(made, data, **columns)
+    found = to_dataset(data, **{key: columns[key] for key in columns if key not in OF_LABELS})
+    _refuse_lacking(asked, found, columns)
+    return found
 
 
 def types_of(name: str) -> dict[str, Any]:
@@ -184,7 +200,8 @@ def types_of(name: str) -> dict[str, Any]:
     asked = ASKED[name]
     _, kind, _ = _parts(asked)
     hints = field_types(kind)
-    return {here: hints[of.name] for here, of in _settings(asked, kind).items()}
+    own = {here: hints[of.name] for here, of in _settings(asked, kind).items()}
+    return {"intercept": bool} | own if "intercept" in asked.columns else own
 
 
 def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
@@ -214,7 +231,7 @@ def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
                 here: written[f.name]
                 for here, f in own.items()
                 if _must_be_said(asked, here, f)
-                or here in asked.by_data
+                or here in (*asked.by_data, *asked.with_data)
                 or getattr(parameters, f.name) != f.default
             }
     return None
@@ -244,14 +261,16 @@ def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> boo
     return of.default is MISSING or name in asked.stated
 
 
-def _parameters(name: str, asked: Question, kind: Any, settings: Mapping[str, Any]) -> Any:
+def _parameters(
+    name: str, asked: Question, kind: Any, settings: Mapping[str, Any], of_data: bool = False
+) -> Any:
     known, types_of = _settings(asked, kind), field_types(kind)
     values: dict[str, Any] = {
         there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
     }
     with Problems() as problems:
         for here, given in settings.items():
-            if given is None and here in asked.by_data:
+            if given is None and here in (*asked.by_data, *asked.with_data):
                 continue
             if here not in known:
                 near = difflib.get_close_matches(here, [*known, *asked.columns], 1)
@@ -265,7 +284,8 @@ def _parameters(name: str, asked: Question, kind: Any, settings: Mapping[str, An
             except InvalidInput as refused:
                 problems.extend(refused.problems)
         for here, of in known.items():
-            if _must_be_said(asked, here, of) and settings.get(here) is None:
+            must = _must_be_said(asked, here, of) or (of_data and here in asked.with_data)
+            if must and settings.get(here) is None:
                 problems.add(f"{here} is missing")
     return kind(**values)
 
@@ -312,12 +332,9 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
     own = _settings(asked, kind)
     empty = inspect.Parameter.empty
     said = [named(name, empty) for name, of in own.items() if _must_be_said(asked, name, of)]
-    columns = [
-        named(name, "private" if name == "disclosure" else empty if name in asked.needs else None)
-        for name in asked.columns
-    ]
+    columns = [named(name, empty if name in asked.needs else _UNSAID.get(name)) for name in asked.columns]
     rest = [
-        named(name, None if name in asked.by_data else of.default)
+        named(name, None if name in (*asked.by_data, *asked.with_data) else of.default)
         for name, of in own.items()
         if not _must_be_said(asked, name, of)
     ]
@@ -327,10 +344,18 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
     return inspect.Signature([data, *columns, *said, *rest], return_annotation=Reply)
 
 
+_UNSAID = {"disclosure": "private", "intercept": True}
 _OF_COLUMNS = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
+    "label": "The column of numbers that is predicted.",
+    "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all that can "
+    "be used.",
+    "levels": "The public list of a column's levels, the reference level first, by column. By default they are read "
+    "off the cells.",
+    "intercept": "Whether a column of ones comes first.",
+    "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
 
@@ -344,8 +369,9 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
         first,
         "",
         "Args:",
-        "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; rows per "
-        f"user as a list; a `ContributionHistogram`; or a `Dataset`.{ALONE if asked.alone else ''}",
+        "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
+        + ("" if asked.labelled else "rows per user as a list; a `ContributionHistogram`; ")
+        + f"or a `Dataset`.{ALONE if asked.alone else ''}",
         *(f"    {name}: {_OF_COLUMNS[name]}" for name in asked.columns),
     ]
     for name, of in _settings(asked, kind).items():
@@ -355,12 +381,14 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
             which += f" Where data are given it is {asked.source!r} by default."
         if name in asked.by_data:
             which += " By default it follows from the data: see `usual`."
+        if name in asked.with_data:
+            which += " It must be said where data are given."
         lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
     lines += [
         "",
         "Returns:",
         '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
-        '    `report("file.html")`, `script()`, `to_json()`.',
+        '    `report("file.html")`, `script()`, `to_json()`, `open()`.',
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ from dpcore.report import content, document, script
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpcore.report.session_document import OwnTable
 
 LIBRARIES = {library.name.lower(): library for library in Library}
 
@@ -60,6 +63,7 @@ class Reply:
         package: Whose answer it is.
         asks: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
+        brought: What was asked about, whatever it is.
     """
 
     answer: Answer
@@ -67,6 +71,7 @@ class Reply:
     package: str
     asks: str
     data: Dataset | None = None
+    brought: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "answer":
@@ -84,17 +89,19 @@ class Reply:
 
     @property
     def bound(self) -> Any:
-        """The number that was asked for; of a pair, both by name. None where the answer is none."""
+        """What was asked for: a number; of several, all by name; of weights, a table. None where the answer is none."""
         answer = self.answer
         if answer.bound is not None:
-            return answer.bound
+            return answer.bound() if callable(answer.bound) else answer.bound
         value = answer.numbers[0].value if answer.numbers else None
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
     @property
     def error(self) -> float | None:
         """The error at that number, in the unit that ``numbers`` states; None where there is none."""
-        second = self.answer.numbers[1:2]
+        if self.answer.error is not None:
+            return self.answer.error
+        second = self.answer.numbers[1:2] if self.bound is not None else ()
         return None if not second or second[0].value is None else float(second[0].value)
 
     @property
@@ -183,6 +190,46 @@ class Reply:
         return script.of_answer(
             self._title, self.answer.parameters, source, self.package, made, False, self.call
         )
+
+    def open(self, browser: bool = True, wait: bool | None = None) -> str:
+        """Open the same question in the app, with the same data and settings; no data leave this computer.
+
+        The app starts with the first call, which takes some seconds, and ends with this Python.
+
+        Args:
+            browser: Whether to open it in the browser here.
+            wait: Whether to stay until Ctrl-C; by default where Python runs a script, whose end would end the app.
+
+        Returns:
+            The address; it opens once.
+
+        Raises:
+            InvalidInput: The app is not installed here, does not start, or the data are of a kind that it cannot take.
+        """
+        from dpcore.report import local_app
+        from dpcore.report.session_document import session_document
+
+        of = self.package.split(".")[1]
+        data, own = self.data, self._own_table()
+        text = session_document(
+            of, self.answer.parameters, self.answer.disclosure, None if own else data, own
+        )
+        interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules or bool(sys.flags.interactive)
+        return local_app.open_page(text, browser, not interactive if wait is None else wait)
+
+    def _own_table(self) -> OwnTable | None:
+        """The table with a label that the question is about; None where it is about no such table."""
+        from dpcore.report.session_document import OwnTable
+
+        brought = self.brought
+        held = getattr(brought, "dataset", brought)
+        if not isinstance(held, Dataset) or held.table is None:
+            return None
+        if held is brought:
+            return OwnTable(held, held.digest)
+        if brought.design is None:
+            raise refusal("what the columns of the table mean is not known, so that the app cannot take it")
+        return OwnTable(held, brought.account or held.digest, brought.design, brought.ranges)
 
     @property
     def _title(self) -> str:

@@ -96,8 +96,8 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
         assert run(*wrong)[:2] == (2, "")
     code, _, err = run("weights-gain", EVENTS, "--user", "user_id", "--epsilon", "1", "--code", "opendp")
     assert (code, "There is no program" in err) == (2, True)
-    code, _, err = run("training", EVENTS, "--epsilon", "1", "--user", "user_id")
-    assert (code, "reads no table" in err) == (2, True)
+    code, _, err = run("training", EVENTS, "--epsilon", "1", "--user", "user_id", "--ranges", "amount=0")
+    assert (code, "--ranges must be like" in err) == (2, True)
     code, _, err = run("mean", EVENTS, *OPTIONS, "--report", tmp_path / "no folder" / "report.html")
     assert (code, "cannot be written" in err) == (1, True)
 
@@ -109,6 +109,21 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     assert (code, out) == (1, "")
     assert "nobody foresaw" in err
     assert "s3cr3t" not in err
+
+
+def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
+    tickets = str(samples.FOLDER / "support_tickets.csv")
+    asked = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
+    answer = ss.training_bound(
+        tickets, **asked, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, runs=2, steps=2
+    )
+    words = "--user customer --label escalated --features words --features channel --epsilon 1"
+    more = "--levels channel=email,phone --ranges words=0,400 --runs 2 --steps 2"
+    assert run("training", tickets, *words.split(), *more.split())[:2] == (0, f"{answer}\n")
+    code, out, err = run("training", tickets, *words.split())
+    assert (code, out) == (2, "")
+    for part in ("levels of column channel must be listed", "range of words is missing"):
+        assert part in err
 
 
 class Said(str):

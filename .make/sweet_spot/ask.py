@@ -13,6 +13,7 @@ from typing import Any
 
 import dpcore
 from dpcore import questions
+from dpcore.common.checks import Problems
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.reply import LIBRARIES
 from sweet_spot.command import WIDTH
@@ -21,6 +22,13 @@ DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
+
+
+LABELLED = "a text table with a label and features in each row"
+SEVERAL = ("user", "group", "features")
+"""Arguments that several columns may be."""
+BY_COLUMN = {"levels": "EMAIL,PHONE", "ranges": "0,400"}
+"""Settings with an entry for each column, and what one may be."""
 
 
 class NotWrittenError(Exception):
@@ -50,6 +58,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings |= {
         word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
     }
+    settings |= {key: _by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
     refuse_to_overwrite(paths, "--report", report)
     reply = questions.reply_of(name, paths or None, settings)
     for note in () if reply.data is None else reply.data.notes:
@@ -92,7 +101,8 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    parser.add_argument("data", nargs="*" if optional else "+", metavar="DATA", help=DATA, default=[])
+    of = LABELLED if "label" in asked else DATA
+    parser.add_argument("data", nargs="*" if optional else "+", metavar="DATA", help=of, default=[])
     for key, one in asked.items():
         _add(parser, key, one.default, hints.get(key), told[key])
     written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
@@ -123,11 +133,26 @@ def _usage(command: str, data: str, must: dict[str, bool], hints: dict[str, Any]
     words = [data]
     for key, said in must.items():
         option = f"{_flag(key)} {_metavar(hints.get(key))}"
-        words += [option] if said else [f"[{option}]"] if key in ("user", "value", "group") else []
+        words += [option] if said else [f"[{option}]"] if key in ("user", "value", "group", "label") else []
     whole = " ".join((f"sweet-spot {command}", *(word.replace(" ", "\0") for word in words), "[settings]"))
     indent = " " * len("usage: sweet-spot ")
     lines = textwrap.fill(whole, WIDTH - len("usage: "), subsequent_indent=indent, break_on_hyphens=False)
     return f"{lines}\n{indent}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+
+
+def _by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
+    """What is said of columns: ``column=entry,entry``."""
+    found = {}
+    with Problems() as problems:
+        for word in words:
+            column, _, text = word.rpartition("=")
+            entries = [_number(entry) if key == "ranges" else entry for entry in text.split(",")]
+            if not column or (
+                key == "ranges" and (len(entries) != 2 or any(isinstance(entry, str) for entry in entries))
+            ):
+                problems.add(f"{_flag(key)} must be like COLUMN={BY_COLUMN[key]}; got {word[:60]!r}")
+            found[column] = entries
+    return found
 
 
 def _flag(key: str) -> str:
@@ -153,7 +178,11 @@ def _add(parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, tol
     kinds = _kinds(hint)
     if bool in kinds:
         parser.add_argument(_flag(key), action=argparse.BooleanOptionalAction, help=text)
-    elif key in ("user", "group"):
+    elif key in BY_COLUMN:
+        parser.add_argument(
+            _flag(key), action="append", metavar=f"COLUMN={BY_COLUMN[key]}", help=f"{text}: again for each"
+        )
+    elif key in SEVERAL:
         parser.add_argument(_flag(key), action="append", metavar="COLUMN", help=f"{text}: again for each")
     elif key == "disclosure":
         # A release brings its facts along as an object, which no command line can hold.

@@ -74,8 +74,10 @@ class Answer:
         methods: What a methods section says; None for nothing.
         choice: Question and answer as JSON with all digits; None for none.
         files: (name, content) of further files.
-        bound: What was asked for, where that is not the value of the first number: a pair, say. None otherwise.
         setting: What the release is that the bound is for; None where nothing is released under a bound.
+        bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
+            makes a table of it. None otherwise.
+        error: Its error, where that is not the value of the second number. None otherwise.
     """
 
     headline: str
@@ -95,6 +97,7 @@ class Answer:
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
+    error: float | None = None
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
@@ -109,12 +112,13 @@ class Answer:
         return (*self.assumptions, *([ON_RELEASE] if released else []))
 
     def __str__(self) -> str:
-        """Headline, numbers, what is good enough, and the label, a line each, without Markdown."""
-        numbers = ", ".join(f"{n.label} {n.text} {n.note}".strip() for n in self.numbers[:2])
-        lines = (
-            self.headline,
-            numbers,
-            self.good_enough and f"Good enough: {self.good_enough}",
-            self.disclosure.label,
-        )
+        """Headline, numbers, what is good enough or else the detail, and the label, a line each, without Markdown."""
+        numbers = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
+        more = f"Good enough: {self.good_enough}" if self.good_enough else first_sentence(self.detail)
+        lines = (self.headline, numbers, more, self.disclosure.label)
         return "\n".join(line.replace("**", "") for line in lines if line)
+
+
+def first_sentence(text: str) -> str:
+    """A text up to its first full stop that ends a sentence."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]

@@ -56,20 +56,16 @@ def to_dataset(
     """
     if isinstance(data, Dataset):
         return data
-    if isinstance(disclosure, str) and disclosure not in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value):
-        raise refusal(
-            f"disclosure must be 'private', 'public' or the facts of a DP release; got {disclosure[:40]!r}"
-        )
-    provenance = Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
+    provenance = provenance_of(disclosure)
     if isinstance(data, ContributionHistogram):
         return _counted(data, "A histogram.", provenance)
-    whose, groups = _several(user), _several(group)
+    whose, groups = several(user), several(group)
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
         with_files = open_files([os.fspath(one) for one in data])
         return _read(with_files, whose, value, groups, provenance, contribution)
-    if _is_table(data):
+    if is_table(data):
         held = Held(_parquet(data, [*whose, *groups, *([value] if value is not None else [])]))
         return _read(open_files([held], [FRAME]), whose, value, groups, provenance, contribution)
     try:
@@ -84,18 +80,29 @@ def to_dataset(
     return _counted(ContributionHistogram.from_counts(counts), "Rows per user.", provenance)
 
 
+def provenance_of(disclosure: str | Provenance) -> Provenance:
+    """What a person says of data, by its name or as the facts of a release."""
+    if isinstance(disclosure, str) and disclosure not in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value):
+        raise refusal(
+            f"disclosure must be 'private', 'public' or the facts of a DP release; got {disclosure[:40]!r}"
+        )
+    return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
+
+
 def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
     release = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
 
 
-def _several(columns: Columns) -> list[str]:
+def several(columns: Columns) -> list[str]:
+    """One column or several, as a list."""
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _is_table(data: Any) -> bool:
+def is_table(data: Any) -> bool:
+    """Whether it is a table in memory."""
     # A pandas or Polars series offers Arrow as well, and is a list of counts.
     return hasattr(data, "columns") or hasattr(data, "column_names")
 
@@ -112,7 +119,7 @@ def _read(
         refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
         guessed = source.roles
         if not user and guessed.kind is TableKind.EVENTS:
-            problems.add(f"say which column names the user: user=…, one of {_listed(source.columns)}")
+            problems.add(f"say which column names the user: user=…, one of {listed(source.columns)}")
     roles = guessed
     if user:
         roles = Roles(
@@ -133,10 +140,11 @@ def refuse_missing(problems: Problems, columns: Sequence[str], named: Sequence[s
     """Add a problem for every name that is no column."""
     for name in named:
         if name not in columns:
-            problems.add(f"there is no column {shown(str(name))}; there are {_listed(columns)}")
+            problems.add(f"there is no column {shown(str(name))}; there are {listed(columns)}")
 
 
-def _listed(columns: Sequence[str]) -> str:
+def listed(columns: Sequence[str]) -> str:
+    """The names of columns, for a sentence."""
     return ", ".join(shown(name) for name in columns[:MOST_NAMED]) + and_more(len(columns) - MOST_NAMED)
 
 

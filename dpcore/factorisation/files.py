@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import pandas as pd
 
 from dpcore.factorisation.measures import BUCKETS
+from dpcore.factorisation.shares import BudgetShares
 from dpcore.factorisation.study import KINDS, StudyResult
 
 
@@ -36,3 +40,18 @@ def runs_csv(result: StudyResult, label: str) -> str:
                         )
                     )
     return "\n".join(lines) + "\n"
+
+
+def budget_table(shares: Sequence[BudgetShares], spreads: Sequence[tuple[int, int]]) -> pd.DataFrame:
+    """Who gets the budget, a row for each fifth of the items, the rarest first.
+
+    Columns: ``fewest_ratings`` and ``most_ratings`` of an item in it, then for each scheme the share of all squared
+    weights that its items get.
+
+    Args:
+        shares: Of each scheme.
+        spreads: Fewest and most ratings of an item, of each fifth.
+    """
+    columns = {"fewest_ratings": [low for low, _ in spreads], "most_ratings": [high for _, high in spreads]}
+    given = {of.scheme.value: of.shares for of in shares}
+    return pd.DataFrame({**columns, **given}, index=pd.RangeIndex(1, len(spreads) + 1, name="fifth"))

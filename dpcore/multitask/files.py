@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from dpcore.code.templates import render
 from dpcore.multitask.problem import Allocation
 
@@ -15,6 +17,23 @@ def _quoted(text: str) -> str:
     # A cell that begins like a formula would be run by a spreadsheet.
     text = "'" + text if text[:1] in "=+-@\t\r" else text
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+
+def task_table(allocation: Allocation) -> pd.DataFrame:
+    """What each task weighs, a row per task code.
+
+    Columns: ``users`` (n_i), ``factor`` (of w_ij = factor x user factor), ``mean_weight`` (W_i / n_i), ``bound`` (error
+    bound up to a common constant), ``share_of_bound``.
+    """
+    bounds = allocation.task_bounds
+    columns = {
+        "users": allocation.problem.task_sizes,
+        "factor": allocation.task_weights,
+        "mean_weight": allocation.mean_weights,
+        "bound": bounds,
+        "share_of_bound": bounds / bounds.sum(),
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(bounds.size, name="task"))
 
 
 def task_weights_csv(allocation: Allocation, label: str, names: Sequence[str] | None = None) -> str:
@@ -28,16 +47,10 @@ def task_weights_csv(allocation: Allocation, label: str, names: Sequence[str] | 
         label: What the numbers are (`dpcore.common.privacy.Disclosure.label`), written as a comment on top.
         names: Names of the tasks; codes where None.
     """
-    bounds = allocation.task_bounds
-    columns = (
-        allocation.problem.task_sizes.tolist(),
-        allocation.task_weights.tolist(),
-        allocation.mean_weights.tolist(),
-        bounds.tolist(),
-        (bounds / bounds.sum()).tolist(),
-    )
-    heads = [str(i) for i in range(bounds.size)] if names is None else [_quoted(str(n)) for n in names]
-    lines = [f"# {label}", "task,users,factor,mean_weight,bound,share_of_bound"]
+    table = task_table(allocation)
+    columns = [table[name].tolist() for name in table.columns]
+    heads = [str(i) for i in table.index] if names is None else [_quoted(str(n)) for n in names]
+    lines = [f"# {label}", ",".join(("task", *table.columns))]
     lines += [f"{h},{n},{f!r},{w!r},{b!r},{s!r}" for h, n, f, w, b, s in zip(heads, *columns, strict=True)]
     return "\n".join(lines) + "\n"
 

@@ -22,6 +22,10 @@ def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return design_matrix.build(table, design, disclosure, _check_rank)
 
 
+of_table = build
+"""What `dpcore.regression_weights` makes of a table."""
+
+
 def check(data: Dataset) -> None:
     """Whether a regression can take a data set with the facet `table`.
 

@@ -14,7 +14,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import LinearEstimate, coefficient_variances
+from dpcore.regression.estimate import LinearEstimate, coefficient_variances, user_weights
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve
@@ -43,6 +43,17 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
     content = io.BytesIO()
     frame.to_parquet(content, index=False)
     return content.getvalue()
+
+
+def user_table(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
+    """What each user weighs, a row per user code in the order in which users first appear.
+
+    Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
+    ``share`` (of all weights).
+    """
+    of = user_weights(problem, estimate)
+    columns = {"rows": of.sizes, "weight": of.total, "share": of.total / of.total.sum()}
+    return pd.DataFrame(columns, index=pd.Index(of.user_codes, name="user"))
 
 
 def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:

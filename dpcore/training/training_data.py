@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpcore.common.privacy import Provenance
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InputProblem, refusal
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.data import design_matrix
+from dpcore.data.column_names import shown
 from dpcore.data.design_matrix import Design, FeatureKind
+from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.generator import TrainingGenerator
-from dpcore.training.rows import Scaling
+from dpcore.training.parameters import MAX_ROWS
+from dpcore.training.rows import Scaling, scaling_of
 from dpcore.training.sample import DESIGN, RANGES, ticket_data
 
 
@@ -54,6 +63,64 @@ class TrainingData:
         assert self.dataset.table is not None
         values = self.dataset.table.features[:, self.dataset.table.feature_names.index(column)]
         return float(values.min()), float(values.max())
+
+
+def of_table(
+    table: Table,
+    design: Design,
+    disclosure: Disclosure,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> TrainingData:
+    """A table as it is trained on.
+
+    Args:
+        table: As `dpcore.counting.read_table` gives it.
+        design: What its columns mean; of private rows the levels of categories are listed.
+        disclosure: Of the rows.
+        ranges: The public range of each column that enters as a number.
+
+    Raises:
+        InvalidInput: The table cannot be read so, or ranges or levels are missing.
+    """
+    with Problems() as problems:
+        if disclosure is Disclosure.PRIVATE:
+            problems.extend(unlisted(design))
+        numbers = [one.column for one in design.features if one.kind is FeatureKind.NUMERIC]
+        for column in numbers:
+            if column not in (ranges or {}):
+                problems.add(
+                    f"the range of {shown(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
+                )
+        for column in ranges or {}:
+            if column not in numbers:
+                problems.add(f"ranges names {shown(column)}, which is no feature that enters as a number")
+    data = design_matrix.build(table, design, disclosure, check)
+    pairs = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
+    return TrainingData(data, data.digest, design, scaling_of(data, design, pairs), pairs)
+
+
+def check(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
+    """Whether rows can be trained on; features and their names do not matter.
+
+    Raises:
+        InvalidInput: Too many rows, or one user.
+    """
+    if features.shape[0] > MAX_ROWS:
+        raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
+    if np.unique(codes).size < 2:
+        raise refusal("there is one user; at least two are needed, one of them to be held out")
+
+
+def unlisted(design: Design) -> list[InputProblem]:
+    """Categories whose levels are not listed: read off private rows they would stand in the release."""
+    return [
+        InputProblem(
+            f"the levels of column {shown(feature.column)} must be listed: a release of private rows names them",
+            remedy="Write the public list, the reference level first, or leave the column out",
+        )
+        for feature in design.features
+        if feature.kind is FeatureKind.CATEGORIES and not feature.levels
+    ]
 
 
 def sample() -> TrainingData:

@@ -151,6 +151,8 @@ def test_every_other_question_answers():
     assert weighted.parameters.source is RegressionSource.UPLOAD
     assert weighted.forms
     asked = {"repeats": 1, "sweeps": 1, "train_epsilons": "1", "lower": 0, "upper": 100}
+    with pytest.raises(InvalidInput, match="Lower is missing"):
+        ss.rating_weights(frame, value="amount", group="product", **user)
     rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
     assert rated.parameters.source is RatingSource.DATA
     assert rated.found.table.ratings.num_users == frame["user_id"].nunique()
@@ -164,6 +166,67 @@ def test_every_other_question_answers():
     assert (owned.parameters.source, owned.disclosure) == (OwnersSource.DATA, Disclosure.PRIVATE)
     private = ss.mean_bound(frame, counts="private", **MEAN)
     assert private.parameters.counts is Counts.PRIVATE
+
+
+TICKETS = samples.FOLDER / "support_tickets.csv"
+LABELLED = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
+
+
+def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
+    frame = pd.read_csv(TICKETS)
+    listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, "runs": 2, "steps": 2}
+    trained = [ss.training_bound(one, **LABELLED, **listed) for one in (frame, TICKETS, str(TICKETS))]
+    assert {said(one) for one in trained} == {said(trained[0])}
+    held = trained[0].brought.dataset.table
+    assert held.feature_names == ("intercept", "words", "channel: phone")
+    np.testing.assert_array_equal(held.features[:, 1], frame["words"])
+    np.testing.assert_array_equal(held.features[:, 2], frame["channel"] == "phone")
+    np.testing.assert_array_equal(held.labels, frame["escalated"])
+    np.testing.assert_array_equal(held.user_codes, pd.factorize(frame["customer"])[0])
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    fit = {"user": "customer", "label": "hours_waited", "epsilon": 1, "lower": 0, "upper": 48}
+    weighted = ss.regression_weights(arrow, **fit, features=["words", "years"], intercept=False)
+    of = weighted.bound
+    assert of["rows"].sum() == len(frame)
+    # What one user moves at most, in the sum of all coefficients, sets the noise (Epasto et al. 2020, section 5):
+    # scale b = (U - L) times the largest weight, over epsilon.
+    assert 48 * of["weight"].max() == pytest.approx(weighted.answer.numbers[0].value)
+    for wrong, parts in (
+        ({"user": "who", "label": None}, ("there is no column who", "names the label")),
+        (
+            {"features": ["wordz"], "levels": {"years": [1]}},
+            ("no column wordz", "At least two", "no feature"),
+        ),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            ss.training_bound(frame, **(LABELLED | wrong))
+        assert all(part.lower() in str(refused.value).lower() for part in parts)
+    with pytest.raises(InvalidInput, match="range of words is missing"):
+        ss.training_bound(frame, **LABELLED, disclosure="public")
+    with pytest.raises(InvalidInput, match="which is no feature"):
+        ss.training_bound(frame, **LABELLED, disclosure="public", ranges={"words": (0, 1), "years": (0, 1)})
+
+
+def test_weights_and_pairs_are_named_and_what_is_no_number_is_none():
+    frame = pd.read_csv(EVENTS)
+    user = {"user": "user_id", "epsilon": 1}
+    gain = ss.weights_gain(frame, **user)
+    assert gain.bound.max_contributions == ss.mean_bound(frame, **MEAN, counts="public").bound
+    assert gain.bound.variance_ratio == pytest.approx(gain.error**2)
+    tasks = ss.task_weights(frame, group="product", **user)
+    users = frame.drop_duplicates(["user_id", "product"])["product"].value_counts()
+    assert sorted(tasks.bound["users"]) == sorted(users)
+    # Algorithm 1 of Krichene et al. 2023: weights are proportional to n ** -mu.
+    factor = tasks.bound["factor"] * tasks.bound["users"] ** tasks.parameters.exponent
+    assert factor.max() == pytest.approx(factor.min())
+    rated = ss.rating_weights(epsilon=1, num_users=100, num_items=20, ratings_per_user=5, repeats=1, sweeps=1)
+    assert rated.bound[["uniform", "tail", "adaptive"]].sum().to_list() == pytest.approx([1, 1, 1])
+    assert rated.error == rated.answer.numbers[0].value
+    choice = ss.private_bound(frame, **user)
+    assert (choice.bound, choice.error) == (None, None)
+    for answer in (gain, tasks, rated, choice):
+        assert 3 <= len(str(answer).splitlines()) <= 4
+        assert "**" not in str(answer)
 
 
 def test_problems_of_question_and_data_are_told_at_once():
@@ -183,9 +246,9 @@ def test_problems_of_question_and_data_are_told_at_once():
         (lambda: ss.count_bound([1], epsilon=1, disclosure="secret"), "secret"),
         (lambda: ss.count_bound([1], epsilon=-1), "Epsilon must"),
         (lambda: ss.count_bound("nowhere.csv", epsilon=1), "nowhere.csv"),
-        (lambda: ss.regression_weights([1], epsilon=1, lower=0, upper=1), "no labels and features"),
+        (lambda: ss.regression_weights([1], epsilon=1, lower=0, upper=1), "must be a table"),
         (lambda: ss.regression_weights(epsilon=1, lower=0, upper=1, source="upload"), "No data were given"),
-        (lambda: ss.rating_weights(epsilon=1, lower=0, upper=1, source="data"), "No data were given"),
+        (lambda: ss.rating_weights(epsilon=1, source="data"), "No data were given"),
     ):
         with pytest.raises(InvalidInput, match=part):
             wrong()

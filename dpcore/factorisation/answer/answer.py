@@ -47,4 +47,6 @@ def answered(
         files={}
         if result is None
         else {"factorisation_runs.csv": lambda: files.runs_csv(result, kind.label)},
+        bound=lambda: files.budget_table(of.shares, of.table.spreads),
+        error=None if of.verdict is None else words.numbers(of)[0].value,
     )

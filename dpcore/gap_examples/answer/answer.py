@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dpcore import mean
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.code import Released
@@ -13,6 +15,21 @@ from dpcore.gap_examples.answer import plots, words
 from dpcore.gap_examples.answer.found import GapFound, find
 from dpcore.gap_examples.answer.methods import methods
 from dpcore.mean.answer.code import mean_forms
+
+
+class CapAndWeights(NamedTuple):
+    """The two bounds that are compared, and what the second gains.
+
+    Attributes:
+        max_contributions: The best cap.
+        threshold: Of the best smooth weights.
+        variance_ratio: Variance of the cap over that of the weights.
+    """
+
+    max_contributions: int
+    threshold: float
+    variance_ratio: float
+
 
 Ends = tuple[float, float]
 """The range of a value, L and U."""
@@ -63,6 +80,7 @@ def answered(
             upper=None if ends is None else ends[1],
             variance_share=both.problem.value_variance / both.problem.value_bound**2,
         ),
+        bound=CapAndWeights(both.cap.max_contributions, both.smooth.threshold, both.ratio),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
+from dpcore.multitask import files
 from dpcore.multitask.answer import plots, words
 from dpcore.multitask.answer.code import of_tasks
-from dpcore.multitask.answer.found import MultitaskFound, find
+from dpcore.multitask.answer.found import MultitaskFound, find, with_budget
 from dpcore.multitask.answer.methods import methods
 from dpcore.multitask.parameters import MultitaskParameters
 
@@ -49,4 +50,5 @@ def answered(
             "many-tasks-sizes": lambda: plots.sizes(of.tasks),
         },
         methods=methods(of),
+        bound=lambda: files.task_table(with_budget(of.weighed.chosen, of.budgets.exact)),
     )

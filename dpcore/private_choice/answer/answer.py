@@ -49,4 +49,6 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
         },
         methods=methods(of),
         setting=parameters.setting,
+        # The number itself is drawn, and costs; here it is only said what that would cost.
+        bound=lambda: None,
     )

@@ -51,4 +51,5 @@ def answered(
         },
         methods=methods(of),
         choice=lambda: files.choice_json(of.data, of.parameters, of.problem, of.ours, of.caps),
+        bound=lambda: files.user_table(of.problem, of.ours),
     )

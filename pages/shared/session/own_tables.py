@@ -5,9 +5,7 @@ A page with one has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Part
 from dpcore.data import saved_dataset
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
+from dpcore.data.saved_table import seal_of, table_to_json
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question
@@ -114,27 +113,9 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
             continue
         room = saved.room
         left_out += saved.left_out
-        design = _design_to_json(getattr(table.used, "design", None))
-        found[name] = {
-            "content": saved.content,
-            "account": table.used.account,
-            "design": design,
-            "entered": dict(table.entered),
-            "seal": _seal(table.used.account, saved.content["digest"], design),
-        }
+        design = getattr(table.used, "design", None)
+        found[name] = table_to_json(saved.content, table.used.account, design, table.entered)
     return found, left_out
-
-
-def _design_to_json(design: Design | None) -> dict[str, Any] | None:
-    if design is None:
-        return None
-    features = [[one.column, one.kind.value, one.reference, *one.levels] for one in design.features]
-    return {"label": design.label, "user": design.user, "features": features, "intercept": design.intercept}
-
-
-def _seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
-    """Ties the account to the data: what was released of them is found by it, and no slip may part the two."""
-    return hashlib.sha256(json.dumps([account, digest, design]).encode()).hexdigest()
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -163,7 +144,7 @@ def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
     design = None if found["design"].value is None else _design(found["design"])
     if len(part.problems.found) > before or dataset is None or account is None:
         return None
-    if seal != _seal(account, dataset.digest, found["design"].value):
+    if seal != seal_of(account, dataset.digest, found["design"].value):
         found["account"].refuse("this is not the account of these data: the file was changed or damaged")
     if dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
         found["content"].refuse("a table of a page's own holds features and labels, and is no release")

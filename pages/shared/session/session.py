@@ -14,6 +14,7 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
+from dpcore.report import session_document
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import From
 from pages.shared.fields import jobs, setting
@@ -21,8 +22,7 @@ from pages.shared.figures import pins
 from pages.shared.session import shelf
 
 DEFAULT_SAMPLE = "online-retail-lines"
-UPLOADED = "upload"
-RELEASED = "dp-release"
+UPLOADED, RELEASED = session_document.UPLOADED, session_document.RELEASED
 
 
 @dataclass(frozen=True)

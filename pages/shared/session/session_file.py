@@ -29,6 +29,7 @@ from dpcore.common.strict_json import Part, load
 from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
+from dpcore.report.session_document import SCHEMA, written
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
@@ -38,7 +39,6 @@ from pages.shared.session import known_files, last_releases, links, own_tables, 
 from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 
-SCHEMA = "sweetspot/session/1"
 MOST_BYTES = 80_000_000
 """Of a file that is read. One with two full data sets is smaller."""
 MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
@@ -174,7 +174,7 @@ def text(content: Content, made: datetime | None = None) -> str:
         left_out=left_out,
         data=data,
         second=second,
-        epsilon=_written(content.epsilon),
+        epsilon=written(content.epsilon),
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
         pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
@@ -210,16 +210,8 @@ def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for key, value in settings.items():
         if _is_field(key):
             name, _, entry = key.partition(".")
-            found.setdefault(name, {})[entry] = _written(value)
+            found.setdefault(name, {})[entry] = written(value)
     return found
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -248,12 +240,14 @@ class Found:
         not_followed: What is wrong with settings, which then stay as they are.
         left_out: What it says that it does not hold.
         saved: When it was saved, as it says.
+        page: Name of the page that it is about; empty for none.
     """
 
     content: Content
     not_followed: tuple[InputProblem, ...]
     left_out: tuple[str, ...]
     saved: str
+    page: str = ""
 
 
 def read(content: bytes) -> Found:
@@ -284,7 +278,7 @@ def read(content: bytes) -> Found:
             "accounts",
             "pins",
         ],
-        ["own", "drawn", "files"],  # Files of before have none.
+        ["own", "drawn", "files", "page"],  # Files of before have none.
     )
     whole.problems.raise_if_any()
     assert found is not None
@@ -303,7 +297,11 @@ def read(content: bytes) -> Found:
     files = known_files.from_json(found["files"]) if "files" in found else ()
     whole.problems.raise_if_any()
     held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn, files)
-    return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
+    pages = {of.name: of.name for of in catalogue.PAGES}
+    page = found["page"].one_of(pages) if "page" in found else None
+    whole.problems.raise_if_any()
+    said = tuple(str(words) for words in left_out)
+    return Found(held, tuple(aside.found), said, found["saved"].value, page or "")
 
 
 def _epsilon(part: Part, aside: Problems) -> float | None:

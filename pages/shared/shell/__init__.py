@@ -16,7 +16,7 @@ from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure, file_button
 from pages.shared.compare import second_data_set
-from pages.shared.session import links, session, session_file, shelf
+from pages.shared.session import handed_over, links, session, session_file, shelf
 
 DATA_LABELS = {
     Disclosure.PUBLIC: "public data",
@@ -46,6 +46,7 @@ def settle_memory() -> bool:
 def show(spec: Question) -> None:
     """Draw the shell: which data are in use, and what is wrong with a link."""
     links.apply_once(spec)
+    handed_over.open_once()
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):

@@ -1,0 +1,123 @@
+"""A table with a label that is predicted from features, of whatever a person has in hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.counting.frames import Columns, is_table, listed, provenance_of, refuse_missing, several
+from dpcore.counting.text import read_table
+from dpcore.data import design_matrix
+from dpcore.data.column_names import shown
+from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
+from dpcore.data.tables import Table
+
+FRAME = "data.csv"
+"""What a table in memory is called: programs read it from a file of this name."""
+
+
+def of_labels(
+    made: Callable[..., Any],
+    data: Any,
+    user: Columns = None,
+    label: str | None = None,
+    features: Columns = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+    intercept: bool = True,
+    disclosure: str | Provenance = Disclosure.PRIVATE,
+    **further: Any,
+) -> Any:
+    """What a question takes of a table with a label, read as its page reads an upload.
+
+    Args:
+        made: Of table, design and disclosure, it makes what the question takes.
+        data: A table in memory, or the path of a text file.
+        user: The column that says who a row belongs to: one, here.
+        label: The column of numbers that is predicted.
+        features: The columns that it is predicted from: numbers as they are, others one-hot. By default all others that
+            can be used.
+        levels: The public list of a column's levels, the reference level first, by column.
+        intercept: Whether a column of ones comes first.
+        disclosure: ``"public"`` or ``"private"``.
+        further: What ``made`` takes besides.
+
+    Raises:
+        InvalidInput: The table cannot be read so; all problems at once.
+    """
+    provenance = provenance_of(disclosure)
+    if not isinstance(provenance, Disclosure):
+        raise refusal("a table with labels cannot be a DP release")
+    if isinstance(data, list | tuple) and len(data) == 1:
+        (data,) = data
+    if isinstance(data, str | os.PathLike):
+        table = read_table(_content(data), Path(data).name)
+    elif is_table(data):
+        frame = data if isinstance(data, pd.DataFrame) else pa.table(data).to_pandas()
+        unnamed = all(name is None for name in frame.index.names)
+        table = read_table(frame.to_csv(index=not unnamed).encode(), FRAME)
+    else:
+        raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
+    users = several(user)
+    if len(users) > 1:
+        raise refusal("a table with labels needs one column that says who: join them into one")
+    design = _design(
+        table, users[0] if users else None, label, several(features) or None, levels or {}, intercept
+    )
+    return made(table, design, provenance, **further)
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise refusal(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+
+
+def _design(
+    table: Table,
+    user: str | None,
+    label: str | None,
+    features: list[str] | None,
+    levels: Mapping[str, Sequence[str]],
+    intercept: bool,
+) -> Design:
+    with Problems() as problems:
+        for role, column in (("user", user), ("label", label)):
+            if column is None:
+                problems.add(f"say which column names the {role}: {role}=…, one of {listed(table.columns)}")
+            else:
+                refuse_missing(problems, table.columns, [column])
+        refuse_missing(problems, table.columns, features or [])
+        entered = {}
+        for column, names in levels.items():
+            try:
+                entered[column] = design_matrix.listed(column, "\n".join(map(str, names)))
+            except InvalidInput as refused:
+                problems.extend(refused.problems)
+        chosen = (
+            [name for name in table.columns if name not in (user, label)] if features is None else features
+        )
+        if unknown := [column for column in levels if column not in chosen]:
+            problems.add(f"levels names {', '.join(map(shown, unknown))}, which is no feature")
+    found = []
+    for column in chosen:
+        if column in entered:
+            found.append(entered[column])
+        elif design_matrix.is_numeric(table, column):
+            found.append(Feature(column))
+        elif (
+            2 <= len(ordered := design_matrix.levels(table, column)) <= MAX_LEVELS // 2
+            or features is not None
+        ):
+            found.append(Feature(column, FeatureKind.CATEGORIES, ordered[0] if ordered else ""))
+    assert user is not None
+    assert label is not None
+    return Design(label, user, tuple(found), intercept)
