@@ -1,4 +1,4 @@
-"""The app that `answer.open()` starts: it answers, takes what was handed over, and ends with the Python that began it."""
+"""The app that `answer.open()` starts: it answers, takes what is handed over, and ends with its Python."""
 
 from __future__ import annotations
 
