@@ -60,7 +60,7 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
     assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{below}\n"
     code, out, err = run("mean", EVENTS, *OPTIONS, "--code", "opendp")
     assert (code, out) == (0, answer.code("opendp"))
-    assert "The program is for: Cap" in err
+    assert "The program is for: Bound" in err
     report = tmp_path / "report.html"
     code, out, err = run("mean", EVENTS, *OPTIONS, "--report", report)
     assert (code, out) == (0, f"{answer}\n")
