@@ -60,7 +60,10 @@ def run(notebook: Any) -> Any:
         }
         # Sockets in the file system, where there are some: no port is opened.
         manager = AsyncKernelManager(transport="ipc" if os.name == "posix" else "tcp")
-        NotebookClient(notebook, manager, timeout=LIMIT).execute(env={**os.environ, **own})
+        NotebookClient(notebook, manager, timeout=LIMIT).execute(
+            env={**os.environ, **own},
+            cleanup_kc=True,  # The kernel ends here, as with a manager that the client makes itself.
+        )
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # When it ran, to the microsecond: another one each time.
     return notebook
