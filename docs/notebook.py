@@ -9,6 +9,7 @@ readers that do not run what draws it. Needs requirements-dev.txt.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import io
@@ -60,10 +61,9 @@ def run(notebook: Any) -> Any:
         }
         # Sockets in the file system, where there are some: no port is opened.
         manager = AsyncKernelManager(transport="ipc" if os.name == "posix" else "tcp")
-        NotebookClient(notebook, manager, timeout=LIMIT).execute(
-            env={**os.environ, **own},
-            cleanup_kc=True,  # The kernel ends here, as with a manager that the client makes itself.
-        )
+        client = NotebookClient(notebook, manager, timeout=LIMIT)
+        # In a loop that is closed, and with the kernel ended: the client would leave both to the end of Python.
+        asyncio.run(client.async_execute(env={**os.environ, **own}, cleanup_kc=True))
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # When it ran, to the microsecond: another one each time.
     return notebook
