@@ -66,7 +66,7 @@ def choice_json(
     """
     question = {
         **to_values(parameters),
-        "neighbours": mechanism.NEIGHBOURS.value,
+        "neighbours": parameters.neighbours.value,
         "mechanism": "exponential mechanism on the weighted rank",
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
     }
@@ -100,7 +100,9 @@ def choice_json(
             for one in outputs
         ],
     }
-    return choice_document(dataset, "quantile", question, data, answer, mechanism.ASSUMPTIONS)
+    return choice_document(
+        dataset, "quantile", question, data, answer, mechanism.assumptions(parameters.neighbours)
+    )
 
 
 def _figure(value: float) -> float | None:

@@ -1,12 +1,17 @@
 """A private quantile from users with several values each: the exact distribution of the answer.
 
 Setting (Epasto et al. 2020, appendix B): contribution counts are public; neighbours differ in one user's
-values; the answer is drawn with density proportional to
+values, or (`NEIGHBOURS`) by one whole user; the answer is drawn with density proportional to
 
     nu(y) exp(-epsilon |rank(y) - q| / (2 W)),    rank(y) = sum_i c_i 1{y >= y_i},
 
 with weights c that sum to 1, W the largest total weight of one user, and a base distribution nu. The rank is
 a step function, so the density is known in closed form between neighbouring values: nothing here uses a grid.
+
+Where a user may be added or removed, the score is not divided by the total weight: |sum_i w_i (1{y >= y_i} - q)|
+with w the rows' weights before that division. The terms of one user lie between -q h and (1 - q) h, so that they move
+the score by at most h max(q, 1 - q), against h where only their values change. So the same draw has two guarantees:
+epsilon by replacement is epsilon max(q, 1 - q) by addition, and neither answer is better than the other.
 A cap keeps a random subsample of the rows, and whoever releases draws their own: the figures of a cap are averages
 over several random subsamples, with their standard error.
 F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
@@ -31,10 +36,19 @@ from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
-NEIGHBOURS = Neighbours.REPLACE_VALUES
-ASSUMPTIONS = (
-    "How many rows each user has is public; only their values are private",
-    "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
+NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
+"""The relations under which there is a guarantee."""
+_PROTECTED = {
+    Neighbours.REPLACE_VALUES: (
+        "How many rows each user has is public; only their values are private",
+        "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
+    ),
+    Neighbours.ADD_OR_REMOVE_USER: (
+        "Neighbouring data sets differ in one user, who is added or removed with all their rows; how many rows each "
+        "user has is private",
+    ),
+}
+_ALWAYS = (
     "The base distribution was chosen without looking at the values",
     "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
     "rows miss of the population comes on top; only the paper's bound counts it",
@@ -42,6 +56,7 @@ ASSUMPTIONS = (
     "release; the figures of a cap are averages over the number of subsamples stated",
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
+ASSUMPTIONS = _PROTECTED[Neighbours.REPLACE_VALUES] + _ALWAYS
 """What the answers about quantiles rest on; sentences without their full stop."""
 SUBSAMPLES, SEARCH_SUBSAMPLES = 400, 50
 """Subsamples that the figures of a cap are averaged over, and others on which a search compares caps."""
@@ -56,6 +71,16 @@ _CELLS = 4_000_000
 _SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
 _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
+
+
+def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
+    """What the answers rest on under a relation."""
+    return _PROTECTED[neighbours] + _ALWAYS
+
+
+def user_reach(quantile: float, neighbours: Neighbours) -> float:
+    """How far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
+    return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
 
 class WeightKind(enum.Enum):
@@ -78,6 +103,7 @@ class QuantileProblem:
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
         subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
             for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
+        neighbours: What epsilon protects: one of `NEIGHBOURS`.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -89,9 +115,12 @@ class QuantileProblem:
     base: Base
     subsample: int = 0
     subsamples: int | None = None
+    neighbours: Neighbours = Neighbours.REPLACE_VALUES
 
     def __post_init__(self) -> None:
         with Problems() as problems:
+            if self.neighbours not in NEIGHBOURS:
+                problems.add("a quantile protects the values of one user, or one user added or removed")
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
             problems.positive(epsilon=self.epsilon)
@@ -123,6 +152,10 @@ class QuantileProblem:
         """The same question at another epsilon, without sorting again."""
         return self._sharing_rows(replace(self, epsilon=epsilon))
 
+    def under(self, neighbours: Neighbours) -> QuantileProblem:
+        """The same question with another relation, without sorting again."""
+        return self._sharing_rows(replace(self, neighbours=neighbours))
+
     def with_quantile(self, quantile: float) -> QuantileProblem:
         """The same question for another quantile, without sorting again."""
         return self._sharing_rows(replace(self, quantile=quantile))
@@ -139,6 +172,14 @@ class QuantileProblem:
         other = replace(self, subsamples=subsamples)
         other.__dict__["rows"] = self.rows.with_subsamples(subsamples)
         return other
+
+    def largest_move(self, bound: float) -> float:
+        """How far one user moves the weighted rank, counted from q, at most."""
+        if self.neighbours is Neighbours.REPLACE_VALUES:
+            return self.rows.largest_user_weight(bound)
+        # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
+        reach = user_reach(self.quantile, self.neighbours)
+        return bound * reach / float(self.histogram.kept_rows(bound))
 
     def on_search_subsamples(self) -> QuantileProblem:
         """The same question on the subsamples of a search, none of which is its own."""
@@ -426,7 +467,7 @@ def outputs(
     for ranks in rows.weighted_ranks(kind, bound):
         rank += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            tilt, log_total, error = _tilted(problem, ranks, w)
+            tilt, log_total, error = _tilted(problem, ranks, problem.largest_move(bound))
             errors[k].append(error)
             # The density is the average of the subsamples' densities, over the same base. It is summed in log space:
             # far from the quantile every one of them may underflow.
@@ -457,10 +498,9 @@ def subsample_errors(problems: Sequence[QuantileProblem], kind: WeightKind, boun
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
     checked_bound(kind, bound)
-    w = problems[0].rows.largest_user_weight(bound)
     return np.concatenate(
         [
-            np.mean([_tilted(problem, ranks, w)[2] for problem in problems], axis=0)
+            np.mean([_tilted(problem, ranks, problem.largest_move(bound))[2] for problem in problems], axis=0)
             for ranks in problems[0].rows.weighted_ranks(kind, bound)
         ]
     )
@@ -474,15 +514,15 @@ def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Row
 
 
 def _tilted(
-    problem: QuantileProblem, ranks: FloatArray, w: float
+    problem: QuantileProblem, ranks: FloatArray, move: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
     rows = problem.rows
-    # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In place,
-    # since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
+    # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)), W the
+    # largest move. In place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
-    tilt *= -problem.epsilon / (2.0 * w)
+    tilt *= -problem.epsilon / (2.0 * move)
     logs = tilt + rows.log_base
     # The largest exponent is taken out before exp: at a large epsilon all masses would underflow to 0.
     largest = np.max(logs, axis=1)

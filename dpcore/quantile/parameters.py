@@ -11,10 +11,11 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.mechanism import WeightKind
+from dpcore.quantile.mechanism import NEIGHBOURS, WeightKind, user_reach
 from dpcore.quantile.optimal_bound import RankBound
 
 MAX_QUANTILES = 5
@@ -67,6 +68,7 @@ class QuantileParameters:
         beta: Mass that the base is believed to give to within alpha of the quantile, in (0, 1].
         gamma: Half the probability that the paper's bound fails, in (0, 1/2).
         population: Whether the paper's bound is on the distance to the population's quantile.
+        neighbours: What epsilon protects: one user's values, or one user added or removed with all their rows.
 
     Raises:
         InvalidInput: All problems at once.
@@ -88,6 +90,7 @@ class QuantileParameters:
     beta: float = 0.05
     gamma: float = 0.05
     population: bool = False
+    neighbours: Neighbours = Neighbours.REPLACE_VALUES
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -144,6 +147,13 @@ class QuantileParameters:
                 self.base_distribution()
 
     def _check_bound(self, problems: Problems) -> None:
+        if self.neighbours not in NEIGHBOURS:
+            problems.add("a quantile protects the values of one user, or one user added or removed")
+        elif self.protects_users and self.weighting is Weighting.NONE:
+            problems.add(
+                "whoever is added may have any number of rows, so that without a bound there is no guarantee",
+                remedy="Choose smooth weights or a cap, or protect one user's values only",
+            )
         if self.own_bound is None:
             return
         if self.weighting is Weighting.CAP:
@@ -172,6 +182,22 @@ class QuantileParameters:
     def epsilon_each(self) -> float:
         """The even part of epsilon that each quantile takes."""
         return self.epsilon / len(self.asked)
+
+    @property
+    def protects_users(self) -> bool:
+        """Whether a user's presence and number of rows are protected, too."""
+        return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
+
+    def drawn_epsilon(self, quantile: float) -> float:
+        """Epsilon of the draw of one quantile where only one user's values change, at most."""
+        return self.epsilon_each / user_reach(quantile, self.neighbours)
+
+    @property
+    def epsilon_of_other(self) -> float:
+        """Epsilon of the same draws under the other relation of the two, for all quantiles together."""
+        if self.protects_users:
+            return sum(self.drawn_epsilon(q) for q in self.asked)
+        return sum(self.epsilon_each * max(q, 1.0 - q) for q in self.asked)
 
     @property
     def kind(self) -> WeightKind:
@@ -205,7 +231,9 @@ class QuantileParameters:
 
     def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """The paper's bound on the error of each quantile, from the numbers of rows alone."""
-        return RankBound(histogram, self.epsilon_each, self.alpha, self.beta, self.gamma, self.population)
+        # The bound is for one epsilon: that of the quantile with the most noise.
+        drawn = min(self.drawn_epsilon(q) for q in self.asked)
+        return RankBound(histogram, drawn, self.alpha, self.beta, self.gamma, self.population)
 
 
 def _numbers(problems: Problems, **named: str | None) -> list[float] | None:

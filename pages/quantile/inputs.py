@@ -43,7 +43,7 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     with places.more("quantile_more"):
         if fields.draw(QUESTION, "weighting") is not Weighting.NONE:
             fields.draw(QUESTION, "bound_from")
-        fields.draw(QUESTION, "base")
+        fields.draw_all(QUESTION, "base", "neighbours")
     with places.notes:
         ends = {QUESTION.key(name): words for name, words in ASKED_FOR[base].items()}
         if data.values is not None and value_range.ask(data, ends):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
@@ -111,6 +112,16 @@ QUESTION = Question(
             "β, γ from the tab *The paper's bound*.",
             asked="Bound taken from",
             names={BoundFrom.VALUES: "Best for the values", BoundFrom.COUNTS: "From counts"},
+        ),
+        "neighbours": public(
+            "What ε protects",
+            "One user's values: how many rows everybody has is public. A user: one user more or less, with all their "
+            "rows; how many rows they have is private, too.",
+            asked="What epsilon protects",
+            names={
+                Neighbours.REPLACE_VALUES: "One user's values",
+                Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
+            },
         ),
         "own_bound": Field(
             "Compare your own bound",

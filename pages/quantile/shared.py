@@ -89,6 +89,7 @@ def _by_values(
     for one in data:
         assert one.values is not None
         whole = QuantileProblem(one.values, 0.5, 1.0, parameters.base_distribution())
+        whole = whole.under(parameters.neighbours)
         asked = whole.with_epsilon(parameters.epsilon)
         problems.append(asked.on_search_subsamples() if caps else asked)
     low = min(problem.histogram.min_size for problem in problems)

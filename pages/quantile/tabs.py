@@ -132,7 +132,9 @@ def paper(shown: Shown, limits: tuple[float, float]) -> None:
     found = shown.answer.found
     st.markdown(
         "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
-        "lies within it of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
+        "lies within it of q. It uses how many rows each user has "
+        f"({'private, as a user is protected' if found.parameters.protects_users else 'public here'}) "
+        "and what you believe of ν: that it "
         "gives mass β to the values within α of the quantile. Its best h reveals nothing about the values."
     )
     for column, name in zip(st.columns([2, 2, 2, 4]), ("alpha", "beta", "gamma", "population"), strict=True):

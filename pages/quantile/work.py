@@ -50,6 +50,7 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found[
     # All that sorting the rows depends on, and nothing that a slider moves.
     base = tuple(map(str, (p.base, p.low, p.high, p.center, p.spread, p.edges, p.masses)))
     whole, few = cached.quantile_rows(data.digest, base, p, data.values)
+    whole, few = whole.under(p.neighbours), None if few is None else few.under(p.neighbours)
     known, searched = cache.answers(SEARCH.key, for_all, KNOWN), (data.digest, search_question(p))
     choices, problem = known.known(searched), whole.with_epsilon(p.epsilon)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpcore import quantile
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.code import Released
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -12,7 +11,7 @@ from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer.code import of_quantile
 from dpcore.quantile.answer.found import QuantileFound, find
 from dpcore.quantile.answer.methods import methods
-from dpcore.quantile.mechanism import NEIGHBOURS
+from dpcore.quantile.mechanism import assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 
 
@@ -46,7 +45,7 @@ def answered(
         headline=words.headline(of),
         detail=words.detail(of, data),
         numbers=words.numbers(of),
-        assumptions=quantile.ASSUMPTIONS,
+        assumptions=assumptions(parameters.neighbours),
         disclosure=data.provenance,
         facts=words.facts(of),
         proofs=words.proofs(of),
@@ -70,7 +69,7 @@ def answered(
         setting=ReleaseSetting(
             Released.QUANTILE,
             parameters.epsilon,
-            NEIGHBOURS,
+            parameters.neighbours,
             "" if data.values is None else data.values.column,
             lower=None if parameters.answer_range is None else parameters.answer_range[0],
             upper=None if parameters.answer_range is None else parameters.answer_range[1],

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, Form, cap_form, forms, of_data, smooth_form
-from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.answer.found import QuantileFound
@@ -21,7 +21,7 @@ def of_quantile(found: QuantileFound, dataset: Dataset) -> CodeChoice | None:
         "lower": low,
         "upper": high,
         "quantiles": p.asked,
-        "neighbours": Neighbours.REPLACE_VALUES,
+        "neighbours": p.neighbours,
     }
     other = WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     none = p.weighting is Weighting.NONE

@@ -82,7 +82,10 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | 
     if parameters.weighting is Weighting.NONE:
         return "Without weights there is no bound to compare over ε."
     # It sorts its rows, which takes its time where they are millions, when the first bound is tried, and once.
-    problem, kind = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution()), parameters.kind
+    problem = QuantileProblem(
+        data.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
+    )
+    kind = parameters.kind
 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
@@ -230,7 +233,13 @@ def find(
     """
     if data.values is None:
         raise refusal("this needs values, one per row, and these data have none")
-    problem = QuantileProblem(data.values, 0.5, parameters.epsilon, parameters.base_distribution())
+    problem = QuantileProblem(
+        data.values,
+        0.5,
+        parameters.epsilon,
+        parameters.base_distribution(),
+        neighbours=parameters.neighbours,
+    )
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dpcore.answer.methods import Chosen, Methods, guarantee
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer.found import QuantileFound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
@@ -18,6 +17,11 @@ def methods(found: QuantileFound, data: Dataset) -> Methods:
         "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
         "a user [@epasto2020, appendix B]."
     )
+    if p.protects_users:
+        drawn += (
+            " The score is not divided by the number of rows, and a user who is added or removed moves it by at most "
+            "max(q, 1 − q) times their weight, which takes the place of W."
+        )
     if len(p.asked) > 1:
         drawn += f" Each of the {len(p.asked)} quantiles took an even part of ε."
     bound = wording.number(found.bound, 6)
@@ -36,7 +40,7 @@ def methods(found: QuantileFound, data: Dataset) -> Methods:
     )
     unbounded = p.weighting is Weighting.NONE
     return Methods(
-        guarantee=guarantee(_released(p), p.epsilon, Neighbours.REPLACE_VALUES),
+        guarantee=guarantee(_released(p), p.epsilon, p.neighbours),
         found=f"{limited} {drawn} {error}",
         withheld=f"{without} {drawn}",
         disclosure=data.provenance,

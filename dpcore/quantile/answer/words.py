@@ -9,6 +9,7 @@ import numpy as np
 from dpcore.answer import Number, Proof
 from dpcore.answer.axes import ROWS
 from dpcore.common import wording
+from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
 from dpcore.quantile.answer.found import GOOD_ENOUGH, Poorer, QuantileFound, mean_error
@@ -75,7 +76,7 @@ def numbers(found: QuantileFound) -> tuple[Number, ...]:
     return (
         Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS, "bound"),
         error_of("Rank error", error, note, "rank_error"),
-        error_of("Without a bound", found.unbounded_error, expected, "rank_error_without_a_bound"),
+        error_of(_unbounded(p), found.unbounded_error, expected, "rank_error_without_a_bound"),
     )
 
 
@@ -106,6 +107,10 @@ LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only how many "
     "rows users have, which is public in this setting."
 )
+LEAKS_COUNTS = (
+    "Your data are private, and how many rows users have is protected here: **this bound was read off the data, and it "
+    "leaks**, from counts as well."
+)
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
 
@@ -114,14 +119,14 @@ def detail(found: QuantileFound, dataset: Dataset, brief: bool = False) -> str:
     p, said = found.parameters, []
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
-        said.append(LEAKS_VALUES if from_values else LEAKS)
+        said.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if from_values else LEAKS)
     if found.choices.cancelled:
         said.append("**The search was stopped early**: the best bound is the best of those tried.")
     said.append(
-        f"Without a bound it is {wording.percent(found.unbounded_error)}."
+        f"{_unbounded(p)} it is {wording.percent(found.unbounded_error)}."
         if brief
-        else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
-        f"{wording.percent(found.unbounded_error)}."
+        else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; "
+        f"{_unbounded(p).lower()}, {wording.percent(found.unbounded_error)}."
     )
     if found.ties and found.least_error > 0.2 * found.rank_error:
         said.append(
@@ -158,8 +163,10 @@ def facts(found: QuantileFound) -> dict[str, str]:
     said["From counts alone"] = (
         f"h = {wording.number(found.counts_bound)}, with an error of "
         f"{with_spread(found.counts_error, found.counts_standard_error)} here. It was "
-        "chosen without the values, so it leaks nothing of them."
+        "chosen without the values, so it leaks nothing of them"
+        f"{', but of the counts, which are private here' if found.parameters.protects_users else ''}."
     )
+    said |= _guarantees(found)
     if found.ties:
         said["Least possible"] = (
             f"no answer under this base comes closer than {wording.percent(found.least_error)}: values tie, or the "
@@ -175,6 +182,29 @@ def facts(found: QuantileFound) -> dict[str, str]:
             f"{wording.percent(lost / histogram.num_rows)} of all rows are left out."
         )
     return said
+
+
+def _unbounded(parameters: QuantileParameters) -> str:
+    """Name of the error where all rows weigh the same; a user who comes needs some bound all the same."""
+    return "At the most rows of any user" if parameters.protects_users else "Without a bound"
+
+
+def _guarantees(found: QuantileFound) -> dict[str, str]:
+    """What the same draws guarantee under the other relation."""
+    p, bound = found.parameters, found.bound
+    other = rounded_up(p.epsilon_of_other)
+    if p.protects_users:
+        return {
+            "If only values change": f"the same draws are {other}-DP where one user's values change and everybody's "
+            "number of rows is public. It is the same answer with another guarantee, not a better one."
+        }
+    if p.weighting is Weighting.NONE:
+        return {}
+    return {
+        "If a user comes or goes": f"the same draws are {other}-DP where one user is added or removed with all their "
+        f"rows, for a bound of {wording.counted(bound, 'row')} that was not read off these data: such a user moves the "
+        "score by at most max(q, 1 − q) times the bound. *What ε protects*, in *More settings*, computes with that."
+    }
 
 
 def _near(found: QuantileFound) -> str:
@@ -225,7 +255,7 @@ def base(found: QuantileFound) -> str:
         beta = optimal_bound.base_mass(one, alpha)
         if beta > 0.0:
             w = found.outputs[0].largest_user_weight
-            cost = 2.0 * w / found.parameters.epsilon_each * -math.log(beta)
+            cost = 2.0 * w / found.parameters.drawn_epsilon(one.quantile) * -math.log(beta)
             parts.append(
                 f"{name_of(one.quantile)}: ν gives β = {wording.percent(beta)} to the values within α = "
                 f"{wording.entered(alpha)} in rank, "
@@ -269,7 +299,7 @@ def poorer(found: QuantileFound, how: Poorer) -> str:
             "(or far in its tail), no answer can come near it, **whatever ε**."
         )
     w, asked = found.outputs[0].largest_user_weight, found.parameters.asked
-    margin = min(min(q, 1.0 - q) for q in asked) * found.parameters.epsilon_each / (2.0 * w)
+    margin = min(min(q, 1.0 - q) * found.parameters.drawn_epsilon(q) for q in asked) / (2.0 * w)
     factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
     return (
         "ν is made wider about its own middle; everything else stays as above. An answer at distance $d$ in rank is "

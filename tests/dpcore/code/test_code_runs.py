@@ -282,6 +282,21 @@ def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
         assert weight == pytest.approx(math.fsum(w for amount, w in rows if amount <= candidate))
 
 
+def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_the_bound(folder: Path) -> None:
+    seen = []
+    for relation in ({"neighbours": REPLACE}, {}):
+        chosen = choice(Released.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
+        names = run(chosen, Library.PYTHON)
+        text = write(chosen, Library.PYTHON).text
+        call = next(line for line in text.splitlines() if "chosen = pick(" in line)
+        made = []
+        names["pick"] = lambda scores, sensitivity, epsilon, made=made: made.append(sensitivity) or 0
+        for q in (0.2, 0.5):
+            exec(call.strip(), {**names, "q": q})
+        seen.append(made)
+    assert seen == [[2.5, 2.5], [2.5 * 0.8, 2.5 * 0.5]]
+
+
 @pytest.mark.parametrize("private", [False, True])
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3

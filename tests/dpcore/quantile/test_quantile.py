@@ -12,6 +12,7 @@ from scipy.integrate import quad
 
 from dpcore import quantile
 from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, several
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
@@ -22,6 +23,7 @@ BASES = {
     "histogram": HistogramBase([-2.0, 2.0, 5.0, 12.0], [1.0, 5.0, 2.0]),
     "off the values": uniform_base(6.0, 30.0),
 }
+ADDED = Neighbours.ADD_OR_REMOVE_USER
 USERS = [[1.0, 2.0, 2.0, 9.0, 7.5], [3.0], [2.0, 5.0], [10.0, 0.5, 3.0]]
 
 
@@ -136,6 +138,60 @@ def test_changing_one_users_values_moves_the_log_density_by_at_most_epsilon(
     with np.errstate(invalid="ignore"):
         moved = one.log_density(y) - two.log_density(y)
     assert np.all(np.isnan(moved) | (np.abs(moved) <= epsilon * (1.0 + 1e-9) + 1e-9))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(-3, 14).map(float), min_size=1, max_size=5), min_size=1, max_size=4),
+    st.lists(st.integers(-3, 14).map(float), min_size=1, max_size=8),
+    st.floats(0.05, 0.95),
+    st.floats(-2.0, 3.0),
+    st.sampled_from([0.3, 1.0, 2.0, 6.0]),
+    st.sampled_from(list(BASES)),
+)
+def test_adding_a_user_moves_the_log_density_by_at_most_epsilon(users, new, q, log_epsilon, h, base):
+    # The new user may have more rows than anybody who is there; both directions are in the absolute value. Smooth
+    # weights: under a cap the others' subsample is drawn without regard to the new user, but by another seed here.
+    epsilon = 10.0**log_epsilon
+    one, two = (
+        quantile.output(problem_of(them, q, epsilon, base).under(ADDED), WeightKind.SMOOTH, h)
+        for them in (users, [*users, new])
+    )
+    y = np.arange(-4.0, 16.0) + 0.5
+    with np.errstate(invalid="ignore"):
+        moved = one.log_density(y) - two.log_density(y)
+    assert np.all(np.isnan(moved) | (np.abs(moved) <= epsilon * (1.0 + 1e-9) + 1e-9))
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.9])
+def test_all_of_epsilon_is_used_when_a_user_comes(q):
+    # 10 users of 2 rows at 4 and at 6, h = 2, and one with 7 rows at 0 or 12 comes. Their two rows move the score
+    # |W(y) - q n_h| by (1 - q) 2 or by q 2, whichever of them is larger up on one side of the quantile, where nearly
+    # all base mass lies, and down on the other: by epsilon in all.
+    low = [[4.0, 4.0]] * 10
+    base = HistogramBase([1.0, 3.0, 6.5, 9.5], [1e-40, 0.0, 1.0]) if q < 0.5 else None
+    base = base or HistogramBase([1.0, 3.0, 6.5, 9.5], [1.0, 0.0, 1e-40])
+    far = 0.0 if q < 0.5 else 12.0
+    one, two = (
+        quantile.output(problem_of(them, q, 3.0, base).under(ADDED), WeightKind.SMOOTH, 2.0)
+        for them in (low, [*low, [far] * 7])
+    )
+    moved = max(abs(float(two.log_density(y) - one.log_density(y))) for y in (2.0, 8.0))
+    assert moved == pytest.approx(3.0, rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.05, 0.95), st.sampled_from(list(WeightKind)), st.sampled_from([1.0, 2.0, 5.0]))
+def test_one_draw_has_both_guarantees(q, kind, h):
+    by_values, by_users = (problem_of(q=q, subsamples=3), problem_of(q=q, subsamples=3).under(ADDED))
+    same = by_values.with_epsilon(by_users.epsilon / max(q, 1.0 - q))
+    assert quantile.output(by_users, kind, h).log_probability == pytest.approx(
+        quantile.output(same, kind, h).log_probability, rel=1e-9, abs=1e-9
+    )
+    # A bound above everybody's rows still has to hold whoever comes.
+    more = quantile.output(by_users, WeightKind.SMOOTH, 50.0)
+    weaker = same.with_epsilon(same.epsilon * 5.0 / 50.0)
+    assert more.probability == pytest.approx(quantile.output(weaker, WeightKind.SMOOTH, 50.0).probability)
 
 
 def test_the_budget_can_be_used_up():

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.quantile import WeightKind
+from dpcore.quantile.mechanism import NEIGHBOURS
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 
 NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
@@ -93,6 +95,18 @@ def test_the_paper_s_bound_gets_the_even_part_of_epsilon():
     bound = parameters.rank_bound(histogram)
     assert (bound.epsilon, bound.beta, bound.population) == (0.5, 0.3, True)
     assert parameters.kind is WeightKind.SMOOTH
+
+
+def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
+    values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one) for one in NEIGHBOURS)
+    # 0.5 ε each: the median may be drawn with twice that, the 0.8-quantile with 1 / 0.8 of it.
+    assert [users.drawn_epsilon(q) for q in users.asked] == pytest.approx([1.0, 0.625])
+    assert (values.epsilon_of_other, users.epsilon_of_other) == pytest.approx((0.25 + 0.4, 1.625))
+    assert users.rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
+    with pytest.raises(InvalidInput, match="without a bound there is no guarantee"):
+        QuantileParameters(1.0, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
+    with pytest.raises(InvalidInput, match="A quantile protects"):
+        QuantileParameters(1.0, neighbours=Neighbours.REPLACE_USER)
 
 
 def test_where_answers_can_fall():
