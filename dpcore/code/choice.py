@@ -75,6 +75,49 @@ MODELS = (Released.COEFFICIENTS, Released.CLASSIFIER)
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A descent whose steps go by a rule, and a bound that may follow the users.
+
+    Attributes:
+        bounds_by: ``followed``, ``sums``, ``cap`` or ``weights``.
+        clip: Norm to which a row's gradient is clipped.
+        one: Noise of one release of the whole budget over how far a user moves it in bounds.
+        count_noise: On the number of users within the bound, in every step.
+        number_noise: On the number of users; 0 where it is public.
+        momentum: In [0, 1).
+        travel: The step length times ``one`` and the root of the number of features, at most.
+        longest: The step length times the number of users, at most.
+        clipped: Users that are to be beyond the bound, in ``one`` times the root of the number of features.
+        turn: How fast the bound moves.
+        largest: Most that its logarithm moves in a step.
+        ends: It stays within.
+    """
+
+    bounds_by: str
+    clip: float
+    one: float
+    count_noise: float
+    number_noise: float
+    momentum: float
+    travel: float
+    longest: float
+    clipped: float
+    turn: float
+    largest: float
+    ends: tuple[float, float]
+
+    def words(self, bound: float) -> str:
+        """How users are bounded."""
+        short = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
+        return {
+            "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
+            "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
+            "cap": f"at most {int(bound)} rows of each user, drawn at random{short}",
+            "weights": f"smooth weights, no user above the weight of {bound!r} rows{short}",
+        }[self.bounds_by]
+
+
+@dataclass(frozen=True)
 class Training:
     """How a linear classifier is trained; every number of it is public.
 
@@ -92,6 +135,8 @@ class Training:
         gradient_noise: Standard deviation of the noise on a step's summed gradient.
         weight_noise: Of that on the sum of weights; 0 where it is public.
         sampled: Probability with which a user takes part in a step.
+        rule: How steps and bound go by a rule, in place of ``rate``, ``weight_noise`` and ``sampled``; then
+            ``gradient_noise`` is over the bound.
     """
 
     numbers: tuple[tuple[str, tuple[float, float]], ...]
@@ -107,6 +152,7 @@ class Training:
     gradient_noise: float
     weight_noise: float
     sampled: float = 1.0
+    rule: Rule | None = None
 
 
 @dataclass(frozen=True)
@@ -306,6 +352,8 @@ class Choice:
             return f"{groups}, and each total in a group clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_rows is not None:
             return f"at most {wording.counted(self.max_rows, 'row')} per user"
+        if self.training is not None and self.training.rule is not None:
+            return self.training.rule.words(float(self.threshold or 0.0))
         if self.threshold is not None:
             return f"smooth weights, no user above the weight of {self.threshold!r} rows"
         if self.max_total is not None:

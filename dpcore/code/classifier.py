@@ -37,8 +37,7 @@ def write(choice: Choice) -> Code:
     assert of is not None
     numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in of.numbers)
     levels = ", ".join(f"{python_text(name)}: {python_literal(found)}" for name, found in of.levels)
-    body = templates.program(
-        "classifier.py", choice, training=of, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
-    )
+    template = "classifier.py" if of.rule is None else "classifier_by_rule.py"
+    body = templates.program(template, choice, training=of, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}")
     needs = common.with_readers(NEEDS, choice)
     return common.put_together(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)

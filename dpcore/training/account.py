@@ -125,7 +125,9 @@ def shares(neighbours: Neighbours, follows: bool) -> tuple[float, float, float]:
     return 1.0 - count - number, count, number
 
 
-def rule_plan(epsilon: float, delta: float, neighbours: Neighbours, steps: int, follows: bool) -> RulePlan:
+def rule_plan(
+    epsilon: float, delta: float, neighbours: Neighbours, steps: int, follows: bool, look: float = 1.0
+) -> RulePlan:
     """The least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
 
     The bound of a step may depend on everything that was released before: what the account rests on is how far a user
@@ -137,12 +139,13 @@ def rule_plan(epsilon: float, delta: float, neighbours: Neighbours, steps: int, 
         neighbours: Add or remove a user; or replace a user, or values, where the number of users is public.
         steps: T.
         follows: Whether the bound follows a private count.
+        look: Share of the users in a simulation: below 1 the noise is no privacy, see `Mechanism.look`.
 
     Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
         Wang 2018, theorem 8.
     """
     moved = gradient_steps(neighbours)
-    one = moved * GaussianNoise.for_release(1.0, epsilon, delta).scale
+    one = moved * look * GaussianNoise.for_release(1.0, epsilon, delta).scale
     gradients, counts, number = shares(neighbours, follows)
     return RulePlan(
         one=one,

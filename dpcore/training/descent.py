@@ -14,11 +14,11 @@ import numpy as np
 
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account, followed
+from dpcore.training import account, followed, pace
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.user_sums import BLOCK, UserSums
-from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
+from dpcore.training.weighting import FIRST_BOUND, Cell, Method, random_ranks, smooth_weights
 
 Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
 """From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
@@ -115,7 +115,12 @@ def _by_rule(
     follows = cell.method is Method.FOLLOWED
     gradient = bounded_gradient(rows, mechanism, cell, seed, runs, ranks)
     plan = account.rule_plan(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
+        mechanism.epsilon,
+        mechanism.delta,
+        mechanism.neighbours,
+        mechanism.steps,
+        follows,
+        mechanism.look,
     )
     steps_noise, number = noise_of(mechanism, rows.num_features, seed, runs)
     counts = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
@@ -126,6 +131,41 @@ def _by_rule(
         cell.bound,
         followed.RuleNoise(steps_noise, np.stack(counts, axis=1), number),
         follows=follows,
+        plan=plan,
+        should_stop=should_stop,
+    )
+    return None if found is None else found[0]
+
+
+def without_noise(
+    rows: ClassifierRows, mechanism: Mechanism, clipped: bool, should_stop: ShouldStop = never
+) -> FloatArray | None:
+    """Followed clipped sums with steps and bounds as they are, but no noise; and with no clipping, too.
+
+    It is not private: it says what of the excess is noise, what clipping, and what stopping early.
+
+    Returns:
+        θ, shape (num_features, 1); None where it was stopped.
+    """
+    mechanism = pace.by_rule(mechanism)
+    bounded = bounded_gradient(rows, mechanism, Cell(Method.FOLLOWED), 0, range(1))
+    whole = summed_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
+
+    def gradient(theta: FloatArray, bounds: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        total, within = bounded(theta, bounds)
+        return total if clipped else whole(theta, None), within
+
+    plan = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True)
+    none = followed.RuleNoise(
+        np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
+    )
+    found = followed.descend(
+        gradient,
+        mechanism,
+        rows.num_users,
+        FIRST_BOUND,
+        none,
+        follows=True,
         plan=plan,
         should_stop=should_stop,
     )
@@ -158,7 +198,7 @@ def bounded_gradient(
 
 def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
     """The noise of this training at a bound."""
-    return account.plan(
+    found = account.plan(
         mechanism.epsilon,
         mechanism.delta,
         mechanism.neighbours,
@@ -167,6 +207,7 @@ def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
         mechanism.clip,
         mechanism.sampled,
     )
+    return replace(found, gradient=mechanism.look * found.gradient, weight=mechanism.look * found.weight)
 
 
 def total_weight(rows: ClassifierRows, cell: Cell) -> float:
@@ -186,7 +227,8 @@ def train(
 ) -> FloatArray | None:
     """Models of several runs, all of the same mechanism at the same bound.
 
-    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have no other.
+    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have that pace,
+    whatever was entered.
 
     Args:
         rows: Users to train on.
@@ -199,15 +241,12 @@ def train(
 
     Returns:
         θ, shape (num_features, runs); None where it was stopped.
-
-    Raises:
-        ValueError: Followed clipped sums at a pace that was entered.
     """
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    if cell.method is Method.FOLLOWED:
+        mechanism = pace.by_rule(mechanism)
     if mechanism.pace is Pace.RULE:
         return _by_rule(rows, mechanism, cell, seed, runs, ranks, should_stop)
-    if cell.method is Method.FOLLOWED:
-        raise ValueError("a bound follows the users at the pace of the rule only")
     if cell.method is Method.CAP:
         order = random_ranks(rows, seed, runs) if ranks is None else ranks
         gradient = summed_gradient(rows, mechanism, (order < cell.bound).astype(np.float64))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import Summary, summary
+from dpcore.common.over_runs import CONFIDENCE, Summary, summary
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
@@ -28,6 +28,8 @@ from dpcore.training.weighting import Cell, Method, random_ranks
 MAX_RUNS = 500
 BATCH = 10
 """Runs that are made at once: the first of them are shown while the others are made."""
+LOOK_ROWS, LOOK_RUNS, LOOK_BOUND = 5_000, 5, 8.0
+"""Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
 _RANKS = 40_000_000
 """Ranks of rows under a cap that are kept for all caps at once, 320 MB; above, fewer runs are made at once."""
 
@@ -49,6 +51,8 @@ class Experiment:
         cells: Methods and bounds.
         runs: Of each, 2 to `MAX_RUNS`.
         seed: Of all of them.
+        further: More splits of the same users, (users to train on, users held out): run r is made on split r modulo
+            their number, so that any few runs are on all splits.
 
     Raises:
         InvalidInput: No cells, or ``runs`` or ``seed`` out of range.
@@ -60,6 +64,7 @@ class Experiment:
     cells: tuple[Cell, ...]
     runs: int = 50
     seed: int = 0
+    further: tuple[tuple[ClassifierRows, ClassifierRows], ...] = ()
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -68,6 +73,11 @@ class Experiment:
             if not self.cells:
                 problems.add("there is no method to try")
 
+    @property
+    def splits(self) -> tuple[tuple[ClassifierRows, ClassifierRows], ...]:
+        """All splits, (users to train on, users held out)."""
+        return ((self.train, self.test), *self.further)
+
     def empty(self) -> Table:
         """The table before the first run."""
         return Table(self, np.full((len(self.cells), self.runs, 2, *SHAPE), np.nan))
@@ -75,7 +85,32 @@ class Experiment:
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What the table depends on, to tell whether one answers this question."""
-        return (self.train.digest, self.test.digest, self.mechanism, self.cells, self.runs, self.seed)
+        digests = tuple(side.digest for split in self.splits for side in split)
+        return (digests, self.mechanism, self.cells, self.runs, self.seed)
+
+
+def first_look(experiment: Experiment) -> Experiment | None:
+    """The question on some of the users, with the noise that all of them would have; None where there are few rows.
+
+    The noise of a mean gradient is that of the whole: what is left out is how sure the model without privacy is.
+    """
+    train = experiment.train
+    if train.num_rows <= 2 * LOOK_ROWS:
+        return None
+    share = LOOK_ROWS / train.num_rows
+    rng = np.random.default_rng([experiment.seed, 6])
+
+    def some(rows: ClassifierRows) -> ClassifierRows:
+        count = max(round(share * rows.num_users), 1)
+        return rows.of_users(np.sort(rng.choice(rows.num_users, count, replace=False)))
+
+    side = some(train)
+    look = side.num_users / train.num_users
+    cells = tuple(cell for cell in experiment.cells if cell.reach <= LOOK_BOUND)
+    mechanism = replace(experiment.mechanism, look=look)
+    return Experiment(
+        side, some(experiment.test), mechanism, cells, min(LOOK_RUNS, experiment.runs), experiment.seed
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +136,9 @@ class Table:
         """Whether every run is done."""
         return bool((self.done == self.experiment.runs).all())
 
-    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> Summary:
+    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> OverSplits:
         """Means and their errors, one entry per cell."""
-        return summary(self.of(measure, over, held))
+        return over_splits(self.of(measure, over, held), self.experiment)
 
     def of(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> FloatArray:
         """One score of every run, shape (cells, runs)."""
@@ -112,38 +147,138 @@ class Table:
     def cells_of(self, method: Method) -> IntArray:
         """Positions of a method's cells, by bound."""
         found = [at for at, cell in enumerate(self.experiment.cells) if cell.method is method]
-        return np.array(sorted(found, key=lambda at: self.experiment.cells[at].bound), dtype=np.int64)
+        return np.array(sorted(found, key=lambda at: self.experiment.cells[at].reach), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class OverSplits(Summary):
+    """Means over runs on several splits of the users, and two kinds of doubt.
+
+    ``standard_error``, ``half_width`` and ``spread`` are within the splits: how noise and drawn rows vary on these
+    users. ``users_half_width`` says how far other users held out would move the mean.
+
+    Attributes:
+        degrees: Of freedom within the splits.
+        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than two.
+    """
+
+    degrees: IntArray
+    users_half_width: FloatArray
+
+    @property
+    def half_width(self) -> FloatArray:
+        """Half of a 95 % interval of the mean as noise varies, by Student's t; NaN without a degree of freedom."""
+        return np.asarray(_student(self.degrees) * self.standard_error)
+
+
+def _student(degrees: IntArray) -> FloatArray:
+    from scipy.special import stdtrit
+
+    found = stdtrit(np.maximum(degrees, 1), 0.5 + CONFIDENCE / 2.0)
+    return np.asarray(np.where(degrees > 0, found, np.nan))
+
+
+def _split_means(values: FloatArray, experiment: Experiment) -> FloatArray:
+    """Mean of the runs on each split, the splits along the last axis; NaN where there is none."""
+    splits = len(experiment.splits)
+    parts = [summary(values[..., split::splits], axis=-1).mean for split in range(splits)]
+    return np.stack(parts, axis=-1)
+
+
+def over_splits(values: FloatArray, experiment: Experiment) -> OverSplits:
+    """Summaries of values of every run, the runs along the last axis.
+
+    The splits share users, so that their means are no independent draws: the variance of their mean is taken as
+    (1/S + held out / trained on) times that between them.
+
+    Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
+    """
+    splits = len(experiment.splits)
+    there = np.isfinite(values)
+    runs = there.sum(axis=-1)
+    of_split = _split_means(values, experiment)
+    off = np.where(there, values - of_split[..., np.arange(values.shape[-1]) % splits], 0.0)
+    found = np.isfinite(of_split).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        degrees = np.maximum(runs - found, 0)
+        spread = np.sqrt((off * off).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
+        mean = np.where(there, values, 0.0).sum(axis=-1) / runs
+        between = summary(of_split, axis=-1).spread
+        held = experiment.test.num_users / experiment.train.num_users
+        users = _student(found - 1) * between * np.sqrt(1.0 / np.maximum(found, 1) + held)
+        return OverSplits(mean, spread / np.sqrt(runs), runs, spread, degrees, np.asarray(users))
 
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """What the table is compared with; scores have shape (2, 2, 2) as in `Table.scores`.
+    """What the table is compared with; scores have shape (splits, 2, 2, 2), the last three as in `Table.scores`.
 
     Attributes:
         no_privacy: All rows with weight 1, no noise, the same ball.
         guessing: The best score that is the same for every row.
-        certificate: Of the model without privacy.
+        quiet: Followed clipped sums as trained, without their noise.
+        unclipped: That without clipping, too: what is left is stopping early.
+        certificate: Of the model without privacy, on the first split.
         theta: That model, shape (num_features,).
     """
 
     no_privacy: FloatArray
     guessing: FloatArray
+    quiet: FloatArray
+    unclipped: FloatArray
     certificate: Certificate
     theta: FloatArray
 
+    def mean(self, of: FloatArray, held: int, over: Over, measure: Measure) -> float:
+        """One score, the mean of the splits."""
+        return float(of[:, held, list(Over).index(over), list(Measure).index(measure)].mean())
 
-def references(experiment: Experiment) -> References:
-    """The model without privacy and the best constant, both made on the users trained on."""
-    train, mechanism = experiment.train, experiment.mechanism
-    best = optimum.fit(train, mechanism.loss, np.ones(train.num_rows), mechanism.radius)
-    constant = optimum.best_constant(train, mechanism.loss)
-    sides = (train, experiment.test)
-    return References(
-        np.stack([scores(side, mechanism.loss, best.theta[:, None])[0] for side in sides]),
-        np.stack([constant_scores(side, mechanism.loss, constant) for side in sides]),
-        best.certificate,
-        best.theta,
-    )
+
+def references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
+    """The model without privacy, the best constant, and the descent without noise, on the users trained on.
+
+    Returns:
+        None where it was stopped.
+    """
+    mechanism = experiment.mechanism
+    found: list[list[FloatArray]] = []
+    first: optimum.Fit | None = None
+    for train, test in experiment.splits:
+        best = optimum.fit(
+            train, mechanism.loss, np.ones(train.num_rows), mechanism.radius, should_stop=should_stop
+        )
+        quiet = descent.without_noise(train, mechanism, True, should_stop)
+        unclipped = descent.without_noise(train, mechanism, False, should_stop)
+        if should_stop() or quiet is None or unclipped is None:
+            return None
+        first = first or best
+        constant = optimum.best_constant(train, mechanism.loss)
+        sides = (train, test)
+        of = [
+            np.stack([scores(side, mechanism.loss, theta)[0] for side in sides])
+            for theta in (best.theta[:, None], quiet, unclipped)
+        ]
+        guess = np.stack([constant_scores(side, mechanism.loss, constant) for side in sides])
+        found.append([of[0], guess, of[1], of[2]])
+    assert first is not None
+    every = [np.stack(part) for part in zip(*found, strict=True)]
+    return References(every[0], every[1], every[2], every[3], first.certificate, first.theta)
+
+
+def doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
+    """All methods with the bounds of a descent by the rule: doubled each time, and below one row, too.
+
+    A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped sums.
+    """
+    doubled = [2.0**k for k in range(max(math.ceil(math.log2(max(max_size, 1))), 0))] + [float(max_size)]
+    below = (0.25, 0.5)
+    found = [Cell(Method.FOLLOWED)]
+    for method in (Method.SMOOTH, Method.CAP):
+        found += [Cell(method, 1.0, clip) for clip in below] + [Cell(method, h) for h in doubled]
+    found += [Cell(Method.CLIPPED_SUM, h) for h in (0.125, *below, *doubled)]
+    if with_output:
+        found += [Cell(Method.OUTPUT, h) for h in doubled]
+    return tuple(found)
 
 
 def bounds(max_size: int, most: int = 9) -> tuple[int, ...]:
@@ -180,12 +315,21 @@ def fill(
     whole = found.shape[0] * found.shape[1]
     ranks: dict[range, IntArray] = {}
     for number, (at, runs) in enumerate(order):
-        cell = experiment.cells[at]
-        theta = _models(experiment, cell, runs, ranks, should_stop)
-        if theta is None:
+        cell, stopped = experiment.cells[at], False
+        for split, (train, test) in enumerate(experiment.splits):
+            mine = _of_split(runs, split, len(experiment.splits))
+            if not mine:
+                continue
+            theta = _models(experiment, train, cell, mine, ranks, should_stop)
+            if theta is None:
+                stopped = True
+                break
+            for held, side in enumerate((train, test)):
+                found[at, mine.start : mine.stop : mine.step, held] = scores(
+                    side, experiment.mechanism.loss, theta
+                )
+        if stopped:
             break
-        for held, side in enumerate((experiment.train, experiment.test)):
-            found[at, runs.start : runs.stop, held] = scores(side, experiment.mechanism.loss, theta)
         left -= len(runs)
         progress(1.0 - left / whole)
         following = order[number + 1 : number + 2]
@@ -213,6 +357,12 @@ def _order(experiment: Experiment, found: FloatArray) -> list[tuple[int, range]]
     return order
 
 
+def _of_split(runs: range, split: int, splits: int) -> range:
+    """Those of the runs that are made on one of the splits."""
+    first = runs.start + (split - runs.start) % splits
+    return range(first, max(runs.stop, first), splits)
+
+
 def _stretches(numbers: Sequence[int]) -> list[range]:
     """Ascending numbers as ranges."""
     found: list[range] = []
@@ -226,30 +376,23 @@ def _stretches(numbers: Sequence[int]) -> list[range]:
 
 def _models(
     experiment: Experiment,
+    train: ClassifierRows,
     cell: Cell,
     runs: range,
     ranks: dict[range, IntArray],
     should_stop: ShouldStop,
 ) -> FloatArray | None:
+    mechanism, seed = experiment.mechanism, experiment.seed
     if cell.method is Method.OUTPUT:
-        return output.perturb(
-            experiment.train, experiment.mechanism, cell, experiment.seed, runs, should_stop=should_stop
-        )
+        return output.perturb(train, mechanism, cell, seed, runs, should_stop=should_stop)
     mine = None
     if cell.method is Method.CAP:
         if runs not in ranks:
-            ranks.clear()  # Those of one batch at a time.
-            ranks[runs] = random_ranks(experiment.train, experiment.seed, runs)
+            if len(ranks) >= len(experiment.splits):
+                ranks.clear()  # Those of one batch at a time: a run number is on one split only.
+            ranks[runs] = random_ranks(train, seed, runs)
         mine = ranks[runs]
-    return descent.train(
-        experiment.train,
-        experiment.mechanism,
-        cell,
-        experiment.seed,
-        runs,
-        ranks=mine,
-        should_stop=should_stop,
-    )
+    return descent.train(train, mechanism, cell, seed, runs, ranks=mine, should_stop=should_stop)
 
 
 @dataclass(frozen=True)
@@ -282,8 +425,29 @@ def best(table: Table, method: Method) -> Best | None:
         low -= 1
     while high < near.size - 1 and near[high + 1]:
         high += 1
-    of = [experiment_cell.bound for experiment_cell in (table.experiment.cells[at] for at in cells)]
+    of = [experiment_cell.reach for experiment_cell in (table.experiment.cells[at] for at in cells)]
     return Best(int(cells[here]), of[low], of[high])
+
+
+def answering(table: Table) -> Best | None:
+    """The method that answers, at its best bound; None before the first run.
+
+    That of the least mean loss over all that were tried, unless followed clipped sums are within one standard error of
+    it, run by run: they need no choice of a bound by these curves, which ε would not cover.
+    """
+    found = [one for one in (best(table, method) for method in Method) if one is not None]
+    if not found:
+        return None
+    means = table.summary(Measure.LOSS, Over.ROWS).mean
+    least = min(found, key=lambda one: means[one.at])
+    followed = best(table, Method.FOLLOWED)
+    if followed is None or followed.at == least.at:
+        return least
+    values = table.of(Measure.LOSS, Over.ROWS)
+    more = over_splits(values[followed.at] - values[least.at], table.experiment)
+    between = summary(_split_means(values[followed.at] - values[least.at], table.experiment), axis=-1)
+    error = float(np.fmax(more.standard_error, between.standard_error))
+    return least if math.isfinite(error) and float(more.mean) > error else followed
 
 
 def paired_difference(table: Table, one: int, other: int) -> tuple[float, float]:
@@ -292,7 +456,35 @@ def paired_difference(table: Table, one: int, other: int) -> tuple[float, float]
     Runs of the same number share their noise, so this is far surer than the difference of two means.
     """
     values = table.of(Measure.LOSS, Over.ROWS)
-    found = summary(values[one] - values[other], axis=0)
-    if found.runs < 2:
+    found = over_splits(values[one] - values[other], table.experiment)
+    if found.degrees < 1:
         return math.nan, math.nan
     return float(found.mean), float(found.half_width)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a cell's loss compares with guessing's, on the same splits.
+
+    Attributes:
+        more: Mean of loss - loss of guessing; below 0 where training pays.
+        half_width: Half of a 95 % interval, for other users held out; noise alone where there is one split.
+    """
+
+    more: float
+    half_width: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves no doubt about the sign."""
+        return bool(abs(self.more) > self.half_width)
+
+
+def against_guessing(table: Table, known: References, at: int) -> Verdict:
+    """Loss of a cell less that of guessing, over rows held out."""
+    experiment = table.experiment
+    splits = len(experiment.splits)
+    guess = known.guessing[np.arange(experiment.runs) % splits, Held.HELD_OUT, 0, 0]
+    found = over_splits(table.of(Measure.LOSS, Over.ROWS)[at] - guess, experiment)
+    half = float(found.users_half_width)
+    return Verdict(float(found.mean), half if math.isfinite(half) else float(found.half_width))

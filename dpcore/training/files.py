@@ -15,19 +15,19 @@ from dpcore.common.weights import smooth_losses
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import References, Table, best
+from dpcore.training.experiment import Held, References, Table, answering
 from dpcore.training.parameters import TrainingParameters, assumptions
 from dpcore.training.release import Model
 from dpcore.training.rows import Scaling
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 
-CHOICE_SCHEMA = "sweetspot/training/1"
+CHOICE_SCHEMA = "sweetspot/training/2"
 _SIDES = ("trained_on", "held_out")
 
 
 def table_csv(table: Table, disclosure: Provenance) -> str:
-    """Every run: ``method``, ``bound``, ``run``, eight scores, ``label``; only runs that are done.
+    """Every run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``; only those done.
 
     Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
     """
@@ -35,8 +35,10 @@ def table_csv(table: Table, disclosure: Provenance) -> str:
     of = [table.experiment.cells[at] for at in cells]
     columns: dict[str, object] = {
         "method": [cell.method.value for cell in of],
-        "bound": [cell.bound for cell in of],
+        "bound": [cell.reach for cell in of],
+        "row_clip": [cell.clip for cell in of],
         "run": runs,
+        "split": runs % len(table.experiment.splits),
     }
     for s, side in enumerate(_SIDES):
         for o, over in enumerate(Over):
@@ -82,7 +84,8 @@ def models_csv(draws: Sequence[Draw]) -> str:
                     "norm": draw.scaling.norm,
                     "theta": draw.model.theta,
                     "method": draw.model.cell.method.value,
-                    "bound": draw.model.cell.bound,
+                    "bound": draw.model.cell.reach,
+                    "last_bound": draw.model.last_bound,
                     "label": draw.model.facts.label,
                 }
             )
@@ -101,24 +104,34 @@ def choice_json(
     experiment = table.experiment
     losses, users = table.summary(Measure.LOSS, Over.ROWS), table.summary(Measure.LOSS, Over.USERS)
     right = table.summary(Measure.ACCURACY, Over.ROWS)
-    found = best(table, Method.SMOOTH)
+    found = answering(table)
+    cell = None if found is None else experiment.cells[found.at]
     histogram = experiment.train.histogram
+    follows = cell is not None and cell.method is Method.FOLLOWED
+    at = (Held.HELD_OUT, Over.ROWS, Measure.LOSS)
     answer = {
-        "bound": None if found is None else experiment.cells[found.at].bound,
-        "good_enough": None if found is None else [found.low, found.high],
-        "loss_without_privacy": float(known.no_privacy[1, 0, 0]),
-        "loss_of_guessing": float(known.guessing[1, 0, 0]),
+        "method": None if cell is None else cell.method.value,
+        "bound": None if cell is None or follows else cell.reach,
+        "good_enough": None if found is None or follows else [found.low, found.high],
+        "loss_without_privacy": known.mean(known.no_privacy, *at),
+        "loss_of_guessing": known.mean(known.guessing, *at),
+        "loss_without_noise": known.mean(known.quiet, *at),
+        "loss_without_noise_and_clipping": known.mean(known.unclipped, *at),
         "proved_relative_gap": finite(known.certificate.relative_gap),
         "trade_off_of_theory": finite(theory.trade_off),
         "bound_of_theory": theory.threshold.bound,
         "methods": [
             {
                 "method": cell.method.value,
-                "bound": cell.bound,
-                "largest_user_weight": float(smooth_losses(histogram, cell.bound).largest_weight),
+                "bound": None if cell.method is Method.FOLLOWED else cell.reach,
+                "row_clip": cell.clip,
+                "largest_user_weight": None
+                if cell.method is Method.FOLLOWED
+                else float(smooth_losses(histogram, min(cell.bound, histogram.max_size)).largest_weight),
                 "runs": int(losses.runs[at]),
                 "loss": finite(float(losses.mean[at])),
                 "half_width_95": finite(float(losses.half_width[at])),
+                "half_width_95_users": finite(float(losses.users_half_width[at])),
                 "loss_over_users": finite(float(users.mean[at])),
                 "rows_told_right": finite(float(right.mean[at])),
             }

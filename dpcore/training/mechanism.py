@@ -49,6 +49,8 @@ class Mechanism:
             step. Below 1 only where neighbours add or remove a user: amplification by sampling is about that.
         pace: By the rule of `dpcore.training.pace`, which looks at nothing but the number of users, and in place of
             ``steps``, ``step_size``, ``average`` and ``sampled`` (`by_rule` sets them); or as entered.
+        look: Share of the users that it is simulated on, for a first look: with noise of that share, a mean gradient
+            has the noise that it has with all users. 1 for every release.
 
     Raises:
         InvalidInput: A field is out of its range; all at once.
@@ -65,6 +67,7 @@ class Mechanism:
     clip: float = 1.0
     sampled: float = 1.0
     pace: Pace = Pace.ENTERED
+    look: float = 1.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -75,6 +78,7 @@ class Mechanism:
                 problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
             problems.between(1e-3, 1e6, radius=self.radius)
             problems.between(1e-6, 1e6, clip=self.clip)
+            problems.between(1e-6, 1.0, look=self.look)
             if problems.between(1e-3, 1.0, **{"the share of users in a step": self.sampled}) and (
                 self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
             ):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.certificate import Certificate
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
@@ -36,6 +37,7 @@ def fit(
     radius: float = math.inf,
     regularisation: float = 0.0,
     start: FloatArray | None = None,
+    should_stop: ShouldStop = never,
 ) -> Fit:
     """The θ of least weighted mean loss in a ball, by Newton's method.
 
@@ -49,19 +51,22 @@ def fit(
         radius: Of the ball around 0.
         regularisation: Λ: Λ/2 |θ|² is added to the mean loss.
         start: θ to begin with.
+        should_stop: Asked between steps; what is found by then is returned, with a bound that holds for it.
 
     Returns:
         The model. The lower bound is that of a convex function from its tangent: on the ball none goes below
         L(θ) - θ·g - radius |g|, g the gradient; with Λ > 0, none anywhere below L(θ) - |g|² / (2 Λ).
     """
     c = weights / math.fsum(weights)
-    theta = _newton(rows, loss, c, regularisation, start)
+    theta = _newton(rows, loss, c, regularisation, start, should_stop)
     if np.linalg.norm(theta) > radius:
         low, high = 0.0, 1.0
         while np.linalg.norm(theta := _newton(rows, loss, c, regularisation + high, theta)) > radius:
             low, high = high, high * 4.0
+            if should_stop():
+                break
         for _ in range(200):
-            if high - low <= 1e-15 * high:
+            if high - low <= 1e-15 * high or should_stop():
                 break
             middle = (low + high) / 2.0
             theta = _newton(rows, loss, c, regularisation + middle, theta)
@@ -95,7 +100,12 @@ def _pieces(
 
 
 def _newton(
-    rows: ClassifierRows, loss: LossKind, c: FloatArray, regularisation: float, start: FloatArray | None
+    rows: ClassifierRows,
+    loss: LossKind,
+    c: FloatArray,
+    regularisation: float,
+    start: FloatArray | None,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """The minimiser, or where steps of at most 1e8 in all have led: without a penalty it may lie nowhere."""
     theta = np.zeros(rows.num_features) if start is None else np.array(start)
@@ -106,7 +116,7 @@ def _newton(
     most[np.diag_indices_from(most)] += regularisation
     share = 1e-12
     for _ in range(_NEWTON_STEPS):
-        if np.linalg.norm(theta) > 1e8:
+        if np.linalg.norm(theta) > 1e8 or should_stop():
             break
         while True:
             step = _solve(hessian + share * most, gradient)

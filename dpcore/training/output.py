@@ -19,7 +19,7 @@ import numpy as np
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.training import account, optimum
-from dpcore.training.descent import noise_of, total_weight
+from dpcore.training.descent import noise_of, noise_plan, total_weight
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import Cell, smooth_weights
@@ -44,7 +44,9 @@ def penalty_by_rule(one: float, num_features: int, bound: float) -> float:
 
 
 def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, seed: int, runs: range) -> FloatArray:
-    one = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False).one
+    one = account.rule_plan(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False, mechanism.look
+    ).one
     penalty = penalty_by_rule(one, rows.num_features, cell.bound)
     weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
     theta = optimum.fit(rows, mechanism.loss, weights, math.inf, penalty / total_weight(rows, cell)).theta
@@ -79,7 +81,7 @@ def perturb(
             found / np.maximum(np.sqrt(np.einsum("kr,kr->r", found, found)) / mechanism.radius, 1.0)
         )
     # One step whose gradient sensitivity is h: the same split of the budget, the rest for the minimiser.
-    noise = account.plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, cell.bound, 1)
+    noise = noise_plan(replace(mechanism, steps=1, sampled=1.0, clip=1.0), cell.bound)
     gradient_noise, weight_noise = noise_of(mechanism, rows.num_features, seed, runs)
     weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
     whole = total_weight(rows, cell)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+import numpy as np
+
+from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import built_from
 from dpcore.training import experiment
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Average, Mechanism
+from dpcore.training.mechanism import Average, Mechanism, Pace
+from dpcore.training.pace import by_rule
 from dpcore.training.rows import ClassifierRows, hold_out
-from dpcore.training.weighting import RELEASED, Cell, Method
+from dpcore.training.weighting import Cell, Method
 
 MAX_ROWS = 200_000
 """Rows that a page trains on: 50 runs of 20 bounds take about three minutes on one core."""
-
+MAX_SPLITS = 50
 
 GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
 """What data are generated from."""
@@ -32,14 +37,6 @@ class DataSource(enum.Enum):
     UPLOAD = "upload"
 
 
-class OtherMethods(enum.Enum):
-    """What is tried beside smooth weights and caps."""
-
-    OUTPUT = "output-perturbation"
-    CLIPPED_SUMS = "clipped-sums"
-    NOTHING = "nothing"
-
-
 @dataclass(frozen=True)
 class TrainingParameters:
     """The question as a person enters it; holds nothing that was computed from data.
@@ -50,17 +47,19 @@ class TrainingParameters:
         neighbours: Which data sets are neighbours; it also says whether counts are public.
         loss: Of a row.
         positive_above: A label above it is 1, any other -1, in the labels' unit; public.
-        bound: h that a release on the page is trained with, in rows.
-        bounded_by: Smooth weights or a cap, for a release.
+        bounded_by: What keeps a user within the bound in a release.
+        bound: h of a release, in rows; not asked of a bound that follows the users. Below one row, weights and caps
+            shorten every row's gradient to it.
+        pace: Steps and step size by a rule that looks at no data, or as entered in the next four.
         steps: T, of the descent; see `Mechanism` for this and the next four.
         step_size: In units of 1 / (smoothness of the loss).
         average: Which iterates the model is the mean of.
         radius: Of the ball that the model is kept in.
         sampled: Share of the users that takes part in a step.
         runs: Of each method at each bound, 2 to `experiment.MAX_RUNS`.
+        splits: Of the users, into those trained on and those held out; the runs go round them. 1 to `MAX_SPLITS`.
         held_out: Share of the users that models are judged on, 0.05 to 0.9.
-        seed: Of the split and of all runs.
-        others: What is tried beside smooth weights and caps.
+        seed: Of the splits and of all runs.
         source: The sample, generated data or an upload. Of data that are given it is the last.
         num_users: m of generated data; see `TrainingGenerator` for this and what follows.
         exponent: alpha of the law of rows per user of generated data.
@@ -79,17 +78,18 @@ class TrainingParameters:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     loss: LossKind = LossKind.LOGISTIC
     positive_above: float = 0.5
+    bounded_by: Method = Method.FOLLOWED
     bound: float = 1.0
-    bounded_by: Method = Method.SMOOTH
+    pace: Pace = Pace.RULE
     steps: int = Mechanism.steps
     step_size: float = Mechanism.step_size
     average: Average = Average.LAST_HALF
     radius: float = Mechanism.radius
     sampled: float = 1.0
     runs: int = 50
+    splits: int = 5
     held_out: float = 0.25
     seed: int = 0
-    others: OtherMethods = OtherMethods.OUTPUT
     source: DataSource = DataSource.SAMPLE
     num_users: int = TrainingGenerator.num_users
     exponent: float = TrainingGenerator.exponent
@@ -105,14 +105,18 @@ class TrainingParameters:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.finite(positive_above=self.positive_above)
             if problems.between(1e-6, 1e9, bound=self.bound) and (
-                self.bounded_by is Method.CAP and (self.bound < 1.0 or self.bound % 1.0)
+                self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0
             ):
                 problems.add(
-                    f"a release under a cap draws a whole number of rows, at least 1; the bound is {self.bound:g}"
+                    f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}"
                 )
-            if self.bounded_by not in RELEASED:
-                problems.add(f"a release has smooth weights or a cap; got {self.bounded_by.value}")
+            if self.bounded_by is Method.OUTPUT and self.pace is Pace.ENTERED:
+                problems.add(
+                    "a release by output perturbation has its penalty by the rule",
+                    remedy="Take steps by the rule, or another method",
+                )
             problems.whole(2, experiment.MAX_RUNS, runs=self.runs)
+            problems.whole(1, MAX_SPLITS, splits=self.splits)
             problems.between(0.05, 0.9, held_out=self.held_out)
             problems.whole(0, 2**31, seed=self.seed)
             with problems.collecting():
@@ -123,11 +127,16 @@ class TrainingParameters:
     @property
     def mechanism(self) -> Mechanism:
         """What is trained and how."""
-        return built_from(Mechanism, self)
+        made: Mechanism = built_from(Mechanism, self)
+        return by_rule(made) if self.pace is Pace.RULE else made
 
     @property
     def released(self) -> Cell:
         """What a release bounds users by."""
+        if self.bounded_by is Method.FOLLOWED:
+            return Cell(Method.FOLLOWED)
+        if self.bounded_by in (Method.SMOOTH, Method.CAP) and self.bound < 1.0:
+            return Cell(self.bounded_by, 1.0, self.bound)
         return Cell(self.bounded_by, self.bound)
 
     @property
@@ -138,12 +147,18 @@ class TrainingParameters:
     @property
     def methods(self) -> tuple[Method, ...]:
         """What is tried; output perturbation only where the loss has a bounded slope."""
-        found = [Method.SMOOTH, Method.CAP]
-        if self.others is OtherMethods.CLIPPED_SUMS:
-            found.append(Method.CLIPPED_SUM)
-        elif self.others is OtherMethods.OUTPUT and self.loss.has_bounded_slope:
-            found.append(Method.OUTPUT)
-        return tuple(found)
+        bounded = self.loss.has_bounded_slope
+        return tuple(method for method in Method if bounded or method is not Method.OUTPUT)
+
+    def cells(self, max_size: int) -> tuple[Cell, ...]:
+        """Methods and bounds that are tried where the largest user has so many rows."""
+        if self.pace is Pace.RULE:
+            return experiment.doubled_cells(max_size, self.loss.has_bounded_slope)
+        tried = experiment.bounds(max_size)
+        return (
+            Cell(Method.FOLLOWED),
+            *(Cell(method, h) for method in self.methods if method is not Method.FOLLOWED for h in tried),
+        )
 
     def experiment(self, rows: ClassifierRows, most_runs: int = experiment.MAX_RUNS) -> Experiment:
         """The question on these rows.
@@ -153,35 +168,44 @@ class TrainingParameters:
             most_runs: Fewer runs are made where more are asked for.
 
         Raises:
-            InvalidInput: Fewer than two users.
+            InvalidInput: Fewer than two users, or all labels on one side of the threshold.
         """
-        train, test = hold_out(rows, self.held_out, self.seed)
-        tried = experiment.bounds(int(train.sizes.max()))
-        cells = tuple(Cell(method, h) for method in self.methods for h in tried)
-        return Experiment(train, test, self.mechanism, cells, min(self.runs, most_runs), self.seed)
+        if np.unique(rows.signs).size < 2:
+            one = "1" if rows.signs[0] > 0.0 else "not 1"
+            raise refusal(
+                f"every label is {one}: there is nothing to tell apart",
+                remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
+            )
+        first, *further = (hold_out(rows, self.held_out, self.seed + split) for split in range(self.splits))
+        cells = self.cells(int(rows.sizes.max()))
+        return Experiment(*first, self.mechanism, cells, min(self.runs, most_runs), self.seed, tuple(further))
 
 
 def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """What the answers rest on, sentences without their full stop."""
     counts = {
-        Neighbours.ADD_OR_REMOVE_USER: "Nobody's number of rows is public: the sum of weights gets noise of its own, "
-        "for 5 % of the budget",
-        Neighbours.REPLACE_USER: "The number of users is public, nobody's number of rows is: the sum of weights gets "
-        "noise of its own, for 5 % of the budget, but for averages, where it is the number of users",
-        Neighbours.REPLACE_VALUES: "Everybody's number of rows is public, and so is the sum of weights; neighbours "
-        "need twice the noise of one user who comes or goes",
+        Neighbours.ADD_OR_REMOVE_USER: "Nobody's number of rows is public, nor is the number of users: it gets noise "
+        "of its own, for 5 % of the budget",
+        Neighbours.REPLACE_USER: "The number of users is public, nobody's number of rows is; neighbours need twice the "
+        "noise of one user who comes or goes",
+        Neighbours.REPLACE_VALUES: "Everybody's number of rows is public; neighbours need twice the noise of one user "
+        "who comes or goes",
     }[parameters.neighbours]
     return (
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
         counts,
         "Features are brought to norm 1 by ranges that are public, and each row's gradient is clipped to norm 1",
-        f"The noise of all {parameters.steps} steps is that of one Gaussian mechanism, exactly"
-        if parameters.sampled == 1.0
+        f"The noise of all {parameters.mechanism.steps} steps is that of one Gaussian mechanism, exactly"
+        if parameters.mechanism.sampled == 1.0
         else f"Each step has a random share of the users, {parameters.sampled:g} of them; dp-accounting composes the "
         "privacy losses, rounded upwards",
-        "Bound, steps and step size are taken as public. Chosen by looking at these curves they are not, and ε does "
-        "not cover that choice",
-        "Curves are simulated on these users: intervals say how noise and drawn rows vary, not how other users would",
-        "Models learn from one part of the users and are judged on the users held out",
+        "Steps and step size follow from ε, δ, the number of features, and the number of users as it is released"
+        if parameters.pace is Pace.RULE
+        else "Steps and step size are taken as public. Chosen by looking at these curves they are not, and ε does not "
+        "cover that choice",
+        "A bound that follows the users is covered by ε. A fixed one is taken as public: chosen by these curves it is "
+        "not, and ε does not cover that choice",
+        f"Curves are simulated. Models learn from one part of the users and are judged on the users held out, over "
+        f"{wording.counted(parameters.splits, 'split')} of the users",
         "No bound takes the largest user of these data as if it were public",
     )

@@ -111,8 +111,8 @@ def check(mechanism: Mechanism, cell: Cell) -> None:
         problems.between(1e-6, 1e9, bound=cell.bound)
         if mechanism.sampled < 1.0:
             problems.add("a release takes all users in every step")
-        if mechanism.pace is Pace.ENTERED and cell.method in (Method.FOLLOWED, Method.OUTPUT):
-            problems.add(f"a release by {cell.method.value} has its steps by the rule")
+        if mechanism.pace is Pace.ENTERED and cell.method is Method.OUTPUT:
+            problems.add("a release by output perturbation has its penalty by the rule")
         if cell.method is Method.OUTPUT and not mechanism.loss.has_bounded_slope:
             problems.add("output perturbation needs a loss of bounded slope")
 
@@ -135,6 +135,8 @@ def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: C
     """
     check(mechanism, cell)
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    if cell.method is Method.FOLLOWED:
+        mechanism = pace.by_rule(mechanism)
     if cell.method is Method.OUTPUT:
         return _minimiser(rows, mechanism, cell, charge)
     train = _by_rule if mechanism.pace is Pace.RULE else _as_entered

@@ -30,9 +30,6 @@ class Method(enum.Enum):
     OUTPUT = "output perturbation"
 
 
-RELEASED = (Method.SMOOTH, Method.CAP)
-"""What a release on the page bounds users by."""
-
 FIRST_BOUND = 0.25
 """Where the bound of followed clipped sums begins, in rows; it is no choice: it goes where the users are."""
 

@@ -14,8 +14,8 @@ from pages.shared.screen import layout
 from pages.training.question import QUESTION
 
 MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
-IN_MORE = ("loss", "positive_above", "bound", "bounded_by", "others", "average", "steps", "step_size", "radius",
-           "sampled", "runs", "held_out", "seed")  # fmt: skip
+IN_MORE = ("loss", "positive_above", "bounded_by", "bound", "pace", "average", "steps", "step_size", "radius",
+           "sampled", "runs", "splits", "held_out", "seed")  # fmt: skip
 OVERS = {Over.ROWS: "Rows", Over.USERS: "Users"}
 
 

@@ -124,7 +124,7 @@ def _show_table(found: TrainingFound, table: PaperTable, epsilon: float, step_si
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
     )
     floor, guess = (
-        wording.number(float(of[0, 0, 0])) for of in (found.known.no_privacy, found.known.guessing)
+        wording.number(float(of[0, 0, 0, 0])) for of in (found.known.no_privacy, found.known.guessing)
     )
     st.caption(
         f"ε = {wording.entered(epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "

@@ -6,8 +6,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.training.experiment import MAX_RUNS
 from dpcore.training.generator import MAX_GENERATED_USERS, MAX_INFORMATIVE
 from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import MAX_STEPS, Average
-from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
+from dpcore.training.mechanism import MAX_STEPS, Average, Pace
+from dpcore.training.parameters import MAX_SPLITS, DataSource, TrainingParameters
 from dpcore.training.weighting import Method
 from pages.shared.base.question import Field, From, Question, public
 from pages.shared.data import table_upload
@@ -20,8 +20,8 @@ QUESTION = Question(
     icon=":material/school:",
     url_path="training",
     group="Models",
-    lead="You train a private classifier on rows of users who bring many. **How much may a user weigh?**",
-    sentence="I train a private classifier: how many rows, or how much weight, may a user bring?",
+    lead="You train a private classifier on rows of users who bring many. **By which method, and with which bound?**",
+    sentence="I train a private classifier: by which method, and how much may one user bring?",
     release="A private classifier",
     own_data=True,
     own_file="loaded",
@@ -58,24 +58,40 @@ QUESTION = Question(
             "A public threshold; any other label counts as −1.",
             sentence="The threshold of the label",
         ),
-        "bound": Field(
-            "Bound h of a release",
-            "What a user weighs at most in the model that the tab Release draws, in rows. Choose it without a "
-            "look at the curves: 1, the average of each user's rows, needs none.",
-            sentence="The bound h of a release",
-        ),
         "bounded_by": Field(
             "A release bounds users by",
-            "Smooth weights keep every row and let it weigh less. A cap draws at most h rows of each user at "
-            "random, once.",
+            "A clipped sum shortens what a user's rows say together; where the bound follows the users, ε covers it. "
+            "Smooth weights keep every row and let it weigh less. A cap draws at most h rows of each user at random, "
+            "once. Output perturbation minimises with a penalty and adds noise once.",
             sentence="What a release bounds users by",
             asked="A release bounds users by",
-            names={Method.SMOOTH: "Smooth weights", Method.CAP: "A cap, rows drawn at random"},
+            names={
+                Method.FOLLOWED: "Clipped sums, bound follows the users",
+                Method.CLIPPED_SUM: "Clipped sums",
+                Method.SMOOTH: "Smooth weights",
+                Method.CAP: "A cap, rows drawn at random",
+                Method.OUTPUT: "Output perturbation",
+            },
+            as_list=True,
+        ),
+        "bound": Field(
+            "Bound h of a release",
+            "What a user weighs at most in the model that the tab Release draws, in rows; not asked where the bound "
+            "follows the users. Choose it without a look at the curves: 1, the average of each user's rows, needs "
+            "none. Below 1, weights and caps shorten the gradients of rows.",
+            sentence="The bound h of a release",
+        ),
+        "pace": public(
+            "Steps and step size",
+            "The rule follows from ε, δ, the number of features and the number of users as it is released. What is "
+            "entered goes for all methods but the bound that follows the users.",
+            names={Pace.RULE: "By a rule that looks at no data", Pace.ENTERED: "As entered"},
             as_list=True,
         ),
         "steps": public(
             "Steps T",
-            f"1 to {MAX_STEPS:,}, public. The noise of all steps together is that of one release.",
+            f"1 to {MAX_STEPS:,}, public, where steps are entered. The noise of all steps together is that of one "
+            "release.",
             sentence="The number of steps",
             asked="Steps",
         ),
@@ -108,6 +124,11 @@ QUESTION = Question(
         "runs": public(
             "Runs", f"Of each method at each bound, 2 to {MAX_RUNS:,}.", sentence="The number of runs"
         ),
+        "splits": public(
+            "Splits of the users",
+            f"Into those trained on and those held out, 1 to {MAX_SPLITS}; runs go round them.",
+            sentence="The number of splits",
+        ),
         "held_out": public(
             "Share of users held out",
             "Models are judged on them. 0.05 to 0.9.",
@@ -115,21 +136,9 @@ QUESTION = Question(
             step=0.05,
         ),
         "seed": public(
-            "Seed of split and runs",
+            "Seed of splits and runs",
             "The same seed gives the same numbers.",
-            sentence="The seed of split and runs",
-        ),
-        "others": public(
-            "Beside weights and caps",
-            "Output perturbation minimises exactly and adds noise once. A clipped sum shortens what a user's rows "
-            "say together; it takes about ten times as long.",
-            asked="Tried beside weights and caps",
-            names={
-                OtherMethods.OUTPUT: "Output perturbation",
-                OtherMethods.CLIPPED_SUMS: "Clipped sums",
-                OtherMethods.NOTHING: "Nothing else",
-            },
-            as_list=True,
+            sentence="The seed of splits and runs",
         ),
         "source": Field(
             "Data of this page",

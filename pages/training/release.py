@@ -35,7 +35,7 @@ def asked(found: TrainingFound) -> object:
 
 
 def mechanism_of(found: TrainingFound) -> Mechanism:
-    """That of the page, with all users in every step: OpenDP accounts for no sampling here."""
+    """That of the page, with all users in every step: a release samples none."""
     return replace(found.parameters.mechanism, sampled=1.0)
 
 
@@ -46,8 +46,8 @@ def show(found: TrainingFound) -> None:
     cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(found.data.dataset.histogram.num_users, 'user')}**, with "
-        f"{bounded(parameters.released)} (*More settings*). Gradients are rounded onto a public grid before they are "
-        f"added up, and OpenDP's discrete Gaussian noise covers all {parameters.steps} steps. It spends **{cost}**. "
+        f"{bounded(parameters.released)} (*More settings*). What users contribute is rounded onto a public grid "
+        f"before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
         "The page keeps it and draws again only when you ask."
     )
     st.caption(
@@ -57,8 +57,8 @@ def show(found: TrainingFound) -> None:
             if parameters.bounded_by is Method.CAP
             else ""
         )
-        + "Everything else on this page is a simulation with NumPy's noise, and no release. ε does not cover h, steps "
-        "or step size where they were chosen by looking at these data."
+        + "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does "
+        "not cover a method, a bound, steps or a step size that were chosen by looking at these data."
     )
     st.button(
         f"Train once more: spends another {cost}" if made else f"Train once: spends {cost}",
@@ -116,7 +116,17 @@ def _show_model(draw: Draw) -> None:
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
         f"{wording.number(draw.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says {plain('1')}. Trained with {bounded(draw.model.cell)}. Noise of a step: standard "
-        f"deviation {wording.number(draw.model.noise)} rows on each "
-        "coordinate of the summed gradient."
+        f"says {plain('1')}. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
+    )
+
+
+def _noise_of(draw: Draw) -> str:
+    model = draw.model
+    size = f"standard deviation {wording.number(model.noise)}"
+    if model.cell.method is Method.OUTPUT:
+        return f"Noise: {size} on each coordinate of θ."
+    last = f" The last bound was {wording.counted(model.last_bound, 'row')}."
+    return (
+        f"Noise of {'the last' if model.cell.method is Method.FOLLOWED else 'a'} step: {size} rows on each coordinate "
+        f"of the summed gradient.{last if model.cell.method is Method.FOLLOWED else ''}"
     )

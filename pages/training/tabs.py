@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -20,7 +21,6 @@ from dpcore.training.answer.methods import methods
 from dpcore.training.answer.plots import NAMES
 from dpcore.training.experiment import Held
 from dpcore.training.files import Draw
-from dpcore.training.output import REGULARISATION
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
@@ -45,15 +45,14 @@ def show_behind(answer: Answer) -> None:
         "training_methods",
         {
             **dict.fromkeys(("Loss", "Loss over users", "Loss, trained on"), "%.4g"),
-            **dict.fromkeys(("±", "One run ±"), "%.2g"),
+            **dict.fromkeys(("± noise", "± users", "One run ±"), "%.2g"),
             **dict.fromkeys(("W", "Rows told right"), "%.3g %%"),
         },
     )
     st.caption(
-        "Loss and rows told right are on the users held out. ± is half of a 95 % interval of the mean over the runs; "
-        "One run ± is the standard deviation of a single training, which is what a release would vary by. Both say how "
-        "noise and drawn rows vary on these users, not how other users would. Output perturbation adds a penalty of "
-        f"{wording.entered(REGULARISATION)}/2 |θ|²."
+        "Loss and rows told right are on the users held out. ± is half of a 95 % interval of the mean: as noise and "
+        "drawn rows vary, and for other users held out. One run ± is the standard deviation of a single training, "
+        "which is what a release would vary by. A bound below one row shortens the gradients of rows."
     )
 
 
@@ -63,15 +62,15 @@ def methods_table(found: TrainingFound) -> pd.DataFrame:
     losses, users = found.summary(Measure.LOSS, Over.ROWS), found.summary(Measure.LOSS, Over.USERS)
     trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
     right = found.summary(Measure.ACCURACY, Over.ROWS)
-    weight = dict(zip(found.bounds(Method.SMOOTH).tolist(), found.largest_weight.tolist(), strict=True))
     return pd.DataFrame(
         {
             "Method": [NAMES[cell.method] for cell in cells],
-            "h": [cell.bound for cell in cells],
-            "W": [100.0 * weight[cell.bound] for cell in cells],
+            "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
+            "W": 100.0 * found.largest_weight,
             "Runs": losses.runs,
             "Loss": losses.mean,
-            "±": losses.half_width,
+            "± noise": losses.half_width,
+            "± users": losses.users_half_width,
             "One run ±": losses.spread,
             "Loss over users": users.mean,
             "Loss, trained on": trained.mean,
@@ -83,7 +82,7 @@ def methods_table(found: TrainingFound) -> pd.DataFrame:
 def show_sides(answer: Answer) -> None:
     """Rows and users, trained on and held out."""
     st.markdown(
-        "**Look at** the two colours: weights bring the target nearer to a mean over users. Where heavy users differ "
+        "**Look at** the two colours: bounds bring the target nearer to a mean over users. Where heavy users differ "
         "from light ones the two means part, and you must know which of them you want. Dotted lines are for the users "
         "trained on. Which users are held out is drawn: another seed moves the solid lines."
     )
@@ -92,7 +91,7 @@ def show_sides(answer: Answer) -> None:
 
 def show_theory(found: TrainingFound) -> None:
     """The bounds that theory calls for, beside what was measured."""
-    best = found.best
+    best = found.best_of.get(Method.SMOOTH)
     rows = [
         ("Constants computed", found.calibrated, "from features and the descent's own constants"),
         ("Theorem 4, constant 1", found.theorem, "log d log n ε² / log⁴(m/δ)"),
@@ -107,13 +106,13 @@ def show_theory(found: TrainingFound) -> None:
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
     measured = (
-        "" if best is None else f" The runs have it at h = {wording.number(found.cell(best.at).bound)}."
+        "" if best is None else f" The runs have it at h = {wording.number(found.cell(best.at).reach)}."
     )
     st.markdown(
-        f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has the "
-        "constants of this very descent near its minimum, and looks at features (no labels), which ε does not cover. "
-        "The second is the paper's bound, whose constant it leaves open. Neither knows of clipping, of steps too few, "
-        "or of heavy users who differ."
+        f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
+        "the constants of plain descent with the steps and step size under *More settings*, and looks at features (no "
+        "labels), which ε does not cover. The second is the paper's bound, whose constant it leaves open. Neither "
+        "knows of clipping, of steps too few, or of heavy users who differ."
     )
     cards.label(found.data.dataset.provenance)
 

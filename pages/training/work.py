@@ -49,7 +49,7 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | 
         before: TrainingFound | None = st.session_state.get(SHOWN)
         return None if before is None else replace(before, stage=Stage.EARLIER)
     stage = Stage.FIRST if RUNS.running and RUNS.asks(question.key) else Stage.FINAL
-    known = (data.digest, question.key, parameters, stage, *runs.table.done.tolist())
+    known = (data.digest, question.key, parameters, stage, runs.look, *runs.table.done.tolist())
     found = cached.found(known, stage, data, parameters, runs)
     st.session_state[SHOWN] = found
     return found
@@ -86,8 +86,14 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
     """Make the runs that are not there yet; of the sample, for all sessions."""
     of_all = RUNS.answers(for_all=True) if of_sample else None
 
-    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs:
-        known = found.known if found is not None else experiment.references(question)
+    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
+        known = None if found is None or found.look < 1.0 else found.known
+        look = None
+        if known is None:
+            look = _first_look(question, tell, should_stop)
+            known = experiment.references(question, should_stop)
+        if known is None:  # Stopped before there was anything to compare with.
+            return look
 
         def more(table: Table) -> Runs:
             now = Runs(table, known)
@@ -97,19 +103,34 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
             return now
 
         table = experiment.fill(
-            question.empty() if found is None else found.table,
+            question.empty() if found is None or found.look < 1.0 else found.table,
             progress=tell,
             should_stop=should_stop,
             on_more=lambda table: tell(None, more(table)),
         )
-        return more(table)
+        return look if look is not None and not table.done.any() else more(table)
 
     jobs.start(RUNS.key, question.key, make, seconds=0.0, heavy=True)
 
 
+def _first_look(question: Experiment, tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
+    """A table of many rows on some of its users first; None where it has few, or nothing was done."""
+    asked = experiment.first_look(question)
+    known = None if asked is None else experiment.references(asked, should_stop)
+    if asked is None or known is None:
+        return None
+    look = asked.mechanism.look
+
+    def more(table: Table) -> None:
+        tell(None, Runs(table, known, look))
+
+    table = experiment.fill(asked.empty(), should_stop=should_stop, on_more=more)
+    return Runs(table, known, look) if table.done.any() else None
+
+
 def _made(found: Runs | None) -> int:
     """How many runs there are."""
-    return 0 if found is None else int(found.table.done.sum())
+    return 0 if found is None or found.look < 1.0 else int(found.table.done.sum())
 
 
 def show_state(found: TrainingFound | None) -> None:
@@ -124,11 +145,18 @@ def show_state(found: TrainingFound | None) -> None:
         return
     fewest, most = found.runs
     asked = found.table.experiment.runs
-    if found.table.finished:
-        st.caption(f":material/check: {wording.counted(asked, 'run')} of every method at every bound.")
+    if found.look < 1.0:
+        st.caption(":material/pan_tool: Stopped after a first look at some of the users.")
+    elif found.table.finished:
+        splits = len(found.table.experiment.splits)
+        on = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
+        st.caption(f":material/check: {wording.counted(asked, 'run')} of every method at every bound{on}.")
         return
-    made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
-    st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs of weights and caps.")
+    else:
+        made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
+        st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs.")
+    rows = cached.rows(found.data.digest, found.parameters.positive_above, found.data)
+    question = cached.experiment(rows.digest, found.parameters, sources.most_runs(), rows)
     of_sample = found.parameters.source is DataSource.SAMPLE
-    whole = (found.table.experiment, Runs(found.table, found.known), of_sample)
+    whole = (question, Runs(found.table, found.known, found.look), of_sample)
     fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")

@@ -7,13 +7,13 @@ from playwright.sync_api import Page, expect
 from tests.browser.browser import settle
 from tests.browser.test_first_screen import MOST_WORDS, SCREEN, look_at_first_screen, look_in_a_narrow_window
 
-LINK = "link=1&epsilon=1&runs=12&steps=20"
+LINK = "link=1&epsilon=1&runs=12&splits=2"
 
 
 def test_from_the_first_curve_to_a_counted_release(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/training?{LINK}")
     card = page.locator(".st-key-training_card")
-    expect(card).to_contain_text("Give each user at most the weight of")
+    expect(card).to_contain_text("Train by")
     expect(page.get_by_text("12 runs of every method at every bound")).to_be_visible()
     settle(page)
     look_at_first_screen(page, MOST_WORDS, "Training")
@@ -25,7 +25,13 @@ def test_from_the_first_curve_to_a_counted_release(page: Page, app_url: str) -> 
         """() => document.querySelector('.st-key-training_loss .js-plotly-plot')._fullData
             .filter(t => t.name && t.showlegend !== false).map(t => t.name)"""
     )
-    assert {"Smooth weights", "Cap, random rows", "No privacy", "Guessing", "Averages"} <= set(names)
+    assert {
+        "Clipped sum, bound follows",
+        "Smooth weights",
+        "Cap, random rows",
+        "No privacy",
+        "Guessing",
+    } <= set(names)
 
     # Another budget: the answer before stays until there is a new one, and the axes stay where they are.
     axis = """() => document.querySelector('.st-key-training_loss .js-plotly-plot')._fullLayout.yaxis.range"""

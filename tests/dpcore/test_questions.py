@@ -42,8 +42,9 @@ from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import training_data
 from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import DataSource as TrainingSource
-from dpcore.training.parameters import OtherMethods, TrainingParameters
+from dpcore.training.parameters import TrainingParameters
 
 EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
@@ -64,7 +65,8 @@ CHOICE = PrivateParameters(
 TRAINING = TrainingParameters(
     1.0,
     loss=LossKind.HINGE,
-    others=OtherMethods.CLIPPED_SUMS,
+    pace=Pace.ENTERED,
+    splits=1,
     neighbours=Neighbours.REPLACE_VALUES,
     source=TrainingSource.GENERATED,
     num_users=30,

@@ -166,14 +166,14 @@ CASES = {
         "Training",
         "training",
         ("training.tabs", "Downloads"),
-        {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "steps": "9"},
+        {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "splits": "2"},
         "training_card",
     ),
-    "training, clipped sums": Case(
+    "training, as entered": Case(
         "Training",
         "training",
         ("training.tabs", "Downloads"),
-        {"source": "sample", "others": "clipped-sums", "runs": "2", "steps": "3", "bounded_by": "cap",
+        {"source": "sample", "pace": "entered", "runs": "2", "splits": "1", "steps": "3", "bounded_by": "cap",
          "neighbours": "one user's values change; everybody's number of rows is public"},
         "training_card",
     ),

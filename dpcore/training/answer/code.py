@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcore.code import Released, Training
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data, smooth_form
+from dpcore.code.choice import Rule
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
+from dpcore.common import wording
 from dpcore.data.design_matrix import FeatureKind
+from dpcore.training import account, descent, followed, pace
 from dpcore.training.answer.found import TrainingFound
-from dpcore.training.descent import noise_plan
 from dpcore.training.losses import HINGE_WIDTH, LossKind
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import DataSource
 from dpcore.training.sample import FILE
+from dpcore.training.weighting import Cell, Method
 
 SLOPES = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
@@ -18,17 +24,29 @@ SLOPES = {
 }
 
 
+FORM_NAMES = {
+    Method.FOLLOWED: "Clipped sums, bound follows",
+    Method.CLIPPED_SUM: "Clipped sums, h = {}",
+    Method.CAP: "Cap, h = {}",
+    Method.SMOOTH: "Smooth weights, h = {}",
+}
+
+
 def of_training(found: TrainingFound) -> CodeChoice | None:
-    """Smooth weights of the best bound; None where nobody knows what the columns mean."""
+    """The answer, then the best weights and clipped sums; None where nobody knows what the columns mean."""
     assert found.best is not None
-    bound = found.cell(found.best.at).bound
+    cells = [found.cell(found.best.at)] + [
+        found.cell(found.best_of[method].at)
+        for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
+        if method in found.best_of
+    ]
+    cells = [cell for cell in dict.fromkeys(cells) if cell.method in FORM_NAMES]
     loaded, mechanism = found.data, found.table.experiment.mechanism
     table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
     assert table is not None
     assert scaling is not None
     if design is None and found.parameters.source is not DataSource.GENERATED:
         return None
-    noise = noise_plan(mechanism, bound)
     if design is None:  # Generated: the first feature is the intercept.
         numbers = tuple(
             (name, pair)
@@ -50,7 +68,7 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
             )
             for column in categories
         )
-    training = Training(
+    whole = Training(
         numbers=numbers,
         levels=levels,
         intercept=True if design is None else design.intercept,
@@ -61,8 +79,8 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
         rate=mechanism.rate,
         first=mechanism.average.first(mechanism.steps),
         radius=mechanism.radius,
-        gradient_noise=noise.gradient,
-        weight_noise=noise.weight,
+        gradient_noise=0.0,
+        weight_noise=0.0,
         sampled=mechanism.sampled,
     )
     base = of_data(loaded.dataset) | {
@@ -70,8 +88,56 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
         "value_column": table.label,
         "neighbours": mechanism.neighbours,
         "delta": mechanism.delta,
-        "training": training,
     }
     if found.parameters.source is DataSource.SAMPLE:
         base |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
-    return forms(mechanism.epsilon, base, [(smooth_form(bound), Released.CLASSIFIER, {"threshold": bound})])
+    return forms(
+        mechanism.epsilon,
+        base,
+        [
+            (
+                FORM_NAMES[cell.method].format(wording.number(cell.reach)),
+                Released.CLASSIFIER,
+                {"threshold": cell.bound, "training": _trained_by(whole, mechanism, cell)},
+            )
+            for cell in cells
+        ],
+    )
+
+
+def _trained_by(whole: Training, mechanism: Mechanism, cell: Cell) -> Training:
+    """The program's training with the noise of a method."""
+    if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
+        noise = descent.noise_plan(mechanism, cell.bound)
+        return replace(whole, gradient_noise=noise.gradient, weight_noise=noise.weight)
+    follows, mechanism = cell.method is Method.FOLLOWED, pace.by_rule(mechanism)
+    plan = account.rule_plan(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
+    )
+    rule = Rule(
+        bounds_by={
+            Method.FOLLOWED: "followed",
+            Method.CLIPPED_SUM: "sums",
+            Method.CAP: "cap",
+            Method.SMOOTH: "weights",
+        }[cell.method],
+        clip=cell.clip,
+        one=plan.one,
+        count_noise=plan.count,
+        number_noise=plan.number,
+        momentum=pace.MOMENTUM,
+        travel=(1.0 - pace.MOMENTUM) * pace.NOISE_NORM / mechanism.steps,
+        longest=pace.STABLE / mechanism.loss.smoothness * (1.0 if follows else min(cell.reach, 1.0)),
+        clipped=followed.CLIPPED,
+        turn=followed.TURN,
+        largest=followed.LARGEST,
+        ends=followed.ENDS,
+    )
+    return replace(
+        whole,
+        steps=mechanism.steps,
+        first=mechanism.average.first(mechanism.steps),
+        gradient_noise=plan.gradient,
+        sampled=1.0,
+        rule=rule,
+    )

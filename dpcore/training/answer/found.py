@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +11,13 @@ from dpcore.answer.against import Against, remembered
 from dpcore.answer.stage import Stage
 from dpcore.common import weights
 from dpcore.common.errors import refusal
-from dpcore.common.over_runs import Summary
+from dpcore.common.text_fields import built_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import Best, Held, References, Table
+from dpcore.training.experiment import Best, Held, OverSplits, References, Table, Verdict
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, prepare
 from dpcore.training.scores import Measure, Over
@@ -30,10 +32,12 @@ class Runs:
     Attributes:
         table: With the runs that are done.
         known: What it is compared with.
+        look: Share of the users that they are made on, for a first look; 1 for all of them.
     """
 
     table: Table
     known: References
+    look: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +49,13 @@ class TrainingFound:
         parameters: What was entered.
         table: With the runs that are done.
         known: Without privacy, and guessing.
-        best: The best bound of smooth weights; None before the first run.
-        best_cap: The best cap; None before the first run.
+        best: The method that answers, at its best bound; None before the first run.
+        best_of: The best bound of every method of which there are runs.
         calibrated: The bound by a trade-off whose constants are computed.
         theorem: The bound by theorem 4 with constant 1.
         stage: Whether it is for the question as it is asked now, and whether more is to come.
+        verdict: The answer's loss beside that of guessing; None before the first run.
+        look: Share of the users that the runs are made on, for a first look; 1 for all of them.
     """
 
     data: TrainingData
@@ -57,24 +63,33 @@ class TrainingFound:
     table: Table
     known: References
     best: Best | None
-    best_cap: Best | None
+    best_of: Mapping[Method, Best]
     calibrated: TheoryBound
     theorem: TheoryBound
     stage: Stage
+    verdict: Verdict | None = None
+    look: float = 1.0
 
     def bounds(self, method: Method) -> FloatArray:
-        """The bounds of a method, ascending."""
+        """The bounds of a method, ascending: how far a user moves a step's sum, in rows."""
         cells = self.table.experiment.cells
-        return np.array([cells[at].bound for at in self.table.cells_of(method)])
+        return np.array([cells[at].reach for at in self.table.cells_of(method)])
 
-    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> Summary:
+    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> OverSplits:
         """Means and their errors, one entry per cell."""
         return self.table.summary(measure, over, held)
 
     def reference(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> tuple[float, float]:
-        """(without privacy, guessing)."""
-        at = (held, list(Over).index(over), list(Measure).index(measure))
-        return float(self.known.no_privacy[at]), float(self.known.guessing[at])
+        """(without privacy, guessing), the mean of the splits."""
+        known = self.known
+        return known.mean(known.no_privacy, held, over, measure), known.mean(
+            known.guessing, held, over, measure
+        )
+
+    def quiet(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> tuple[float, float]:
+        """(followed clipped sums without noise, without clipping, too), the mean of the splits; not private."""
+        known = self.known
+        return known.mean(known.quiet, held, over, measure), known.mean(known.unclipped, held, over, measure)
 
     def cell(self, at: int) -> Cell:
         """The cell at a position."""
@@ -82,26 +97,31 @@ class TrainingFound:
 
     @property
     def largest_weight(self) -> FloatArray:
-        """W at each bound of smooth weights: share of the heaviest user in all weights; caps have the same."""
-        histogram = self.table.experiment.train.histogram
-        return np.asarray(smooth_losses(histogram, self.bounds(Method.SMOOTH)).largest_weight)
+        """W of each cell: share of the heaviest user in all weights at its bound; of a bound that follows, NaN."""
+        experiment = self.table.experiment
+        bounds = np.array([max(cell.bound, 1e-9) for cell in experiment.cells])
+        found = smooth_losses(experiment.train.histogram, np.minimum(bounds, experiment.train.sizes.max()))
+        follows = np.array([cell.method is Method.FOLLOWED for cell in experiment.cells])
+        return np.where(follows, np.nan, found.largest_weight)
 
     @property
     def runs(self) -> tuple[int, int]:
-        """(fewest, most) runs done of weights and caps."""
-        done = self.table.done[np.concatenate([self.table.cells_of(m) for m in (Method.SMOOTH, Method.CAP)])]
+        """(fewest, most) runs done of all methods."""
+        done = self.table.done
         return int(done.min()), int(done.max())
 
     @property
     def is_useless(self) -> bool:
-        """Whether even the best bound tried does no better than guessing."""
-        if self.best is None:
-            return False
-        losses = self.summary(Measure.LOSS, Over.ROWS)
-        return bool(losses.mean[self.best.at] >= self.reference(Measure.LOSS, Over.ROWS)[1])
+        """Whether even the best that was tried clearly does no better than guessing."""
+        return self.verdict is not None and self.verdict.clear and self.verdict.more > 0.0
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether the runs do not tell the best that was tried from guessing."""
+        return self.verdict is not None and not self.verdict.clear
 
 
-NOT_COMPARED = ("bound", "runs", "others", "radius", *GENERATOR_FIELDS, "source")
+NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENERATOR_FIELDS, "source")
 
 
 def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Against:
@@ -109,10 +129,8 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
-    train, mechanism = (
-        parameters.experiment(rows_of(data, parameters.positive_above)).train,
-        parameters.mechanism,
-    )
+    train = parameters.experiment(rows_of(data, parameters.positive_above)).train
+    mechanism = descent_of_theory(parameters)
     eigenvalues, histogram = excess.public_hessian(train, mechanism), train.histogram
 
     @remembered
@@ -137,11 +155,16 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
         cut="Rows above the bound",
         whole=False,
         slow=mechanism.sampled < 1.0,
-        caption="What noise and sampling cost with smooth weights, predicted with the constants of this descent near "
+        caption="What noise and sampling cost with smooth weights, predicted with the constants of plain descent near "
         "its minimum, as in the tab Theory, for the users "
         "trained on; it looks at features and knows nothing of clipping, of steps too few, or of heavy users who "
         "differ. The main figure has what training measured at the ε in use.",
     )
+
+
+def descent_of_theory(parameters: TrainingParameters) -> Mechanism:
+    """The plain descent that theory is about: steps and step size as entered, whatever the page trains with."""
+    return built_from(Mechanism, parameters, pace=Pace.ENTERED)
 
 
 def rows_of(data: TrainingData, positive_above: float) -> ClassifierRows:
@@ -173,8 +196,9 @@ def find(data: TrainingData | None, parameters: TrainingParameters) -> TrainingF
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     question = parameters.experiment(rows_of(data, parameters.positive_above))
-    runs = Runs(experiment.fill(question.empty()), experiment.references(question))
-    return compute(data, parameters, runs)
+    known = experiment.references(question)
+    assert known is not None
+    return compute(data, parameters, Runs(experiment.fill(question.empty()), known))
 
 
 def compute(
@@ -182,7 +206,9 @@ def compute(
 ) -> TrainingFound:
     """Put together what was found."""
     question = runs.table.experiment
-    train, mechanism = question.train, question.mechanism
+    train, mechanism = question.train, descent_of_theory(parameters)
+    best = experiment.answering(runs.table)
+    of = {method: experiment.best(runs.table, method) for method in Method}
     hessian = excess.public_hessian(train, mechanism)
     histogram = train.histogram
     return TrainingFound(
@@ -190,11 +216,13 @@ def compute(
         parameters=parameters,
         table=runs.table,
         known=runs.known,
-        best=experiment.best(runs.table, Method.SMOOTH),
-        best_cap=experiment.best(runs.table, Method.CAP),
+        best=best,
+        best_of={method: one for method, one in of.items() if one is not None},
         calibrated=excess.theory_bound(histogram, excess.calibrated_trade_off(hessian, mechanism)),
         theorem=excess.theory_bound(
             histogram, excess.theorem_trade_off(histogram, train.num_features, mechanism)
         ),
         stage=stage,
+        verdict=None if best is None else experiment.against_guessing(runs.table, runs.known, best.at),
+        look=runs.look,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer import Axis, Curve, Item, Look, Plot, Scale
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.answer.found import TrainingFound
@@ -13,12 +13,14 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 
 LOOKS = {
+    Method.FOLLOWED: Look.TOTAL,
     Method.SMOOTH: Look.SMOOTH,
     Method.CAP: Look.CAP,
     Method.CLIPPED_SUM: Look.USUAL,
     Method.OUTPUT: Look.PRIVACY,
 }
 NAMES = {
+    Method.FOLLOWED: "Clipped sum, bound follows",
     Method.SMOOTH: "Smooth weights",
     Method.CAP: "Cap, random rows",
     Method.CLIPPED_SUM: "Clipped sum",
@@ -40,8 +42,8 @@ def limits(found: TrainingFound, measure: Measure, over: Over) -> tuple[float, f
 
 
 def _bound_axis(found: TrainingFound) -> Axis:
-    largest = max(float(found.bounds(Method.SMOOTH)[-1]), 2.0)
-    return Axis("bound h", "rows per user", (1.0, largest), number=",")
+    reaches = [cell.reach for cell in found.table.experiment.cells if cell.method is not Method.FOLLOWED]
+    return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number=".3~g")
 
 
 def _axis(measure: Measure, ends: tuple[float, float], title: str) -> Axis:
@@ -55,16 +57,20 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
     summary, cells = found.summary(measure, over), found.table.experiment.cells
     floor, guess = found.reference(measure, over)
     ends, across, name = limits(found, measure, over), _bound_axis(found), measure.value
-    weight = dict(zip(found.bounds(Method.SMOOTH).tolist(), found.largest_weight.tolist(), strict=True))
+    quiet, unclipped = found.quiet(measure, over)
+    weight = found.largest_weight
     columns: dict[str, FloatArray | list[str]] = {
         "method": [cell.method.value for cell in cells],
-        "bound": np.array([cell.bound for cell in cells]),
+        "bound": np.array([cell.reach for cell in cells]),
         name: summary.mean,
         "half_width_95": summary.half_width,
+        "half_width_95_users": summary.users_half_width,
         "runs": summary.runs.astype(np.float64),
         f"{name}_without_privacy": np.full(len(cells), floor),
         f"{name}_guessing": np.full(len(cells), guess),
-        "largest_user_weight": np.array([weight[cell.bound] for cell in cells]),
+        f"{name}_without_noise": np.full(len(cells), quiet),
+        f"{name}_without_noise_and_clipping": np.full(len(cells), unclipped),
+        "largest_user_weight": weight,
     }
     items: list[Item] = [
         Curve(
@@ -82,25 +88,36 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
             shaded=True,
         )
         for method in found.parameters.methods
-        if (summary.runs[found.table.cells_of(method)] > 0).any()
+        if method is not Method.FOLLOWED and (summary.runs[found.table.cells_of(method)] > 0).any()
     ]
+    followed = found.table.cells_of(Method.FOLLOWED)
+    answer, half = (float(of[followed[0]]) for of in (summary.mean, summary.half_width))
+    if np.isfinite(answer):
+        items.insert(
+            0,
+            Curve(
+                NAMES[Method.FOLLOWED],
+                "bounds from, to",
+                "followed",
+                LOOKS[Method.FOLLOWED],
+                low="followed, lowest",
+                high="followed, highest",
+                shaded=True,
+                first=True,
+            ),
+        )
     items += [
+        Curve("The same, no noise", "bounds from, to", "no noise", Look.BIAS, dash="dot", width=1.5),
+        Curve("Nor clipping", "bounds from, to", "no clipping", Look.SAMPLING, dash="dot", width=1.5),
         Curve("No privacy", "bounds from, to", "no privacy", Look.SAMPLING),
         Curve("Guessing", "bounds from, to", "guessing", Look.OWN),
     ]
-    # Averages of users at h = 1, and no bound at the largest user: both are smooth weights.
-    smooth = found.table.cells_of(Method.SMOOTH)
-    first, last = (float(summary.mean[at]) for at in (smooth[0], smooth[-1]))
-    if np.isfinite(first):
-        items.append(Mark("Averages", found.cell(int(smooth[0])).bound, first, Look.SMOOTH, "circle"))
-    if smooth.size > 1 and ends[0] <= last <= ends[1]:  # Else the legend would name what is not seen.
-        items.append(Mark("No bound", found.cell(int(smooth[-1])).bound, last, Look.OWN, "square"))
     beneath = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         across,
-        Axis("share W", "", (0.0, 1.08 * float(found.largest_weight.max())), Scale.PERCENT, number=".2~%"),
+        Axis("share W", "", (0.0, 1.08 * float(np.nanmax(weight))), Scale.PERCENT, number=".2~%"),
         columns,
         (
             Curve(
@@ -119,10 +136,10 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(first)} where each user weighs at most one row and "
-        f"{wording.number(last)} where nobody is bounded; {wording.number(floor)} without privacy, "
-        f"{wording.number(guess)} guessing. Beneath, the heaviest user's share of all weights rises from "
-        f"{wording.percent(float(found.largest_weight[0]))} to {wording.percent(float(found.largest_weight[-1]))}.",
+        f"{TITLES[measure]} on users held out is {wording.number(answer)} by clipped sums whose bound follows the "
+        f"users; {wording.number(floor)} without privacy, {wording.number(guess)} guessing. Beneath, the heaviest "
+        f"user's share of all weights rises from {wording.percent(float(np.nanmin(weight)))} to "
+        f"{wording.percent(float(np.nanmax(weight)))}.",
         across,
         _axis(measure, ends, f"{TITLES[measure]}, users held out"),
         columns,
@@ -134,6 +151,11 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
             "bounds from, to": across.limits,
             "no privacy": (floor, floor),
             "guessing": (guess, guess),
+            "no noise": (quiet, quiet),
+            "no clipping": (unclipped, unclipped),
+            "followed": (answer, answer),
+            "followed, lowest": (answer - half, answer - half),
+            "followed, highest": (answer + half, answer + half),
         },
         main=True,
         beneath=beneath,
@@ -150,26 +172,28 @@ SIDES = (
 
 
 def sides(found: TrainingFound) -> Plot:
-    """Loss of smooth weights: a mean over rows and one over users, on users trained on and held out."""
-    cells = found.table.cells_of(Method.SMOOTH)
-    columns: dict[str, FloatArray] = {"bound": found.bounds(Method.SMOOTH)}
+    """Loss of clipped sums: a mean over rows and one over users, on users trained on and held out."""
+    cells = found.table.cells_of(Method.CLIPPED_SUM)
+    columns: dict[str, FloatArray] = {"bound": found.bounds(Method.CLIPPED_SUM)}
     items = []
     for name, over, held, look in SIDES:
         column = f"loss_{name.replace(', ', '_').replace(' ', '_')}"
         columns[column] = found.summary(Measure.LOSS, over, held).mean[cells]
         dash, width = ("dot", 1.5) if held == Held.TRAINED else ("", None)
         items.append(Curve(f"Mean over {name}", "bound", column, look, dash=dash, width=width))
-    rows, users = (wording.number(float(columns[f"loss_{whom}_held_out"][0])) for whom in ("rows", "users"))
+    followed = found.table.cells_of(Method.FOLLOWED)[0]
+    rows, users = (wording.number(float(found.summary(Measure.LOSS, over).mean[followed])) for over in Over)
     ends = [limits(found, Measure.LOSS, over) for over in Over]
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",
-        f"At h = 1 the loss on users held out is {rows} as a mean over rows and {users} as one over users.",
+        f"Where the bound follows the users, the loss on users held out is {rows} as a mean over rows and {users} as "
+        "one over users.",
         _bound_axis(found),
         _axis(
             Measure.LOSS,
             (min(low for low, _ in ends), max(high for _, high in ends)),
-            "Loss, smooth weights",
+            "Loss, clipped sums",
         ),
         columns,
         tuple(items),

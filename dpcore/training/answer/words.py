@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from dpcore.answer import Number
 from dpcore.answer.stage import Stage
@@ -15,8 +14,8 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
 
 UNCOVERED = (
-    "Choosing h, steps or step size by these curves is not covered by ε: on private data it tells something of them. "
-    "h = 1, the average of each user's rows, can be chosen without a look"
+    "Choosing a bound or a method by these curves is not covered by ε: on private data it tells something of them. "
+    "Clipped sums whose bound follows the users need no such choice, and averages, h = 1, can be chosen without a look"
 )
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
@@ -30,35 +29,41 @@ def weight_of(bound: float) -> str:
 
 def bounded(cell: Cell) -> str:
     """``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user, drawn at random``."""
+    rows = f" whose gradients are shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    if cell.method is Method.FOLLOWED:
+        return "clipped sums whose bound follows the users"
     if cell.method is Method.CAP:
-        return f"a cap: at most {weight_of(cell.bound)} of each user, drawn at random"
-    return f"smooth weights of at most {weight_of(cell.bound)} per user"
+        return f"a cap: at most {weight_of(cell.bound)} of each user, drawn at random{rows and f',{rows}'}"
+    if cell.method is Method.CLIPPED_SUM:
+        return f"each user's sum of gradients clipped to that of {weight_of(cell.bound)}"
+    if cell.method is Method.OUTPUT:
+        return f"output perturbation, smooth weights of at most {weight_of(cell.bound)} per user"
+    return f"smooth weights of at most {weight_of(cell.bound)} per user{rows and f',{rows}'}"
 
 
 def numbers(found: TrainingFound) -> tuple[Number, ...]:
-    """The bound, and the loss and accuracy that it has."""
+    """The bound, where there is one, and the loss and accuracy that it has."""
     assert found.best is not None
     losses, right = found.summary(Measure.LOSS, Over.ROWS), found.summary(Measure.ACCURACY, Over.ROWS)
-    at, bound = found.best.at, found.cell(found.best.at).bound
+    at, cell = found.best.at, found.cell(found.best.at)
     floor, guess = found.reference(Measure.LOSS, Over.ROWS)
     floor_right, guess_right = found.reference(Measure.ACCURACY, Over.ROWS)
-    runs = wording.counted(int(losses.runs[at]), "run")
-    loss, half, told = (float(of[at]) for of in (losses.mean, losses.half_width, right.mean))
-    per_user = "row per user" if bound == 1.0 else "rows per user"
+    loss, told = (float(of.mean[at]) for of in (losses, right))
+    per_user = "row per user" if cell.reach == 1.0 else "rows per user"
+    bound = Number(
+        "Bound h",
+        wording.number(cell.reach),
+        per_user,
+        "How far a user moves the sum of gradients at most, in rows.",
+        cell.reach,
+        "rows per user",
+    )
     figures = (
-        Number(
-            "Bound h",
-            wording.number(bound),
-            per_user,
-            "What a user's rows weigh together at most: each of s rows weighs min(h, s) / s.",
-            bound,
-            "rows per user",
-        ),
         Number(
             "Loss on users held out",
             wording.number(loss),
-            f"± {wording.number(half, 2)} over {runs}",
-            "Mean over rows, with a 95 % interval over the runs.",
+            doubts(found),
+            "Mean over rows, with 95 % intervals: as noise varies, and for other users held out.",
             loss,
         ),
         Number("Without privacy", wording.number(floor), "all rows, no noise", value=floor),
@@ -71,10 +76,21 @@ def numbers(found: TrainingFound) -> tuple[Number, ...]:
             told,
         ),
     )
-    if not found.is_useless:
-        return figures
-    # Where all bounds are useless, which of them is the least so is no answer.
-    return (replace(figures[1], note=figures[1].note.split(" over ")[0]), *figures[2:])
+    # Where all is useless, which bound is the least so is no answer; and a bound that follows has no number.
+    return figures if found.is_useless or cell.method is Method.FOLLOWED else (bound, *figures)
+
+
+def doubts(found: TrainingFound) -> str:
+    """``± 0.003 by noise, ± 0.02 by users``."""
+    assert found.best is not None
+    losses, at = found.summary(Measure.LOSS, Over.ROWS), found.best.at
+    noise, users = float(losses.half_width[at]), float(losses.users_half_width[at])
+    said = []
+    if math.isfinite(noise):
+        said.append(f"± {wording.number(noise, 2)} by noise")
+    if math.isfinite(users):
+        said.append(f"± {wording.number(users, 2)} by users")
+    return ", ".join(said)
 
 
 def headline(found: TrainingFound) -> str:
@@ -82,16 +98,18 @@ def headline(found: TrainingFound) -> str:
     assert found.best is not None
     if found.is_useless:
         return "Do not train with this budget: guessing does better."
-    return f"Give each user at most the weight of {weight_of(found.cell(found.best.at).bound)}."
+    if found.is_unclear:
+        return "Not clear whether training beats guessing with this budget."
+    return f"Train by {bounded(found.cell(found.best.at))}."
 
 
 def good_enough(found: TrainingFound) -> str:
-    """From where to where the bound costs little; empty where none is of use."""
+    """From where to where the bound costs little; empty where none is of use, or it follows the users."""
     assert found.best is not None
-    if found.is_useless:
+    if found.is_useless or found.cell(found.best.at).method is Method.FOLLOWED:
         return ""
     low, high = found.best.low, found.best.high
-    tried = found.bounds(Method.SMOOTH)
+    tried = found.bounds(found.cell(found.best.at).method)
     if low == high:
         return f"of the bounds tried, only h = {wording.number(low)} stays within 5{wording.PERCENT} of this loss."
     end = " (no bound)" if high == tried[-1] else ""
@@ -100,18 +118,23 @@ def good_enough(found: TrainingFound) -> str:
 
 def detail(found: TrainingFound) -> str:
     """What the loss compares with, and what changes how the answer is to be read."""
+    assert found.best is not None
     floor, guess = (wording.number(x) for x in found.reference(Measure.LOSS, Over.ROWS))
     said = [f"Without privacy the loss is {floor}; guessing has {guess}."]
     if found.stage is Stage.EARLIER:
         said.insert(0, "**This is the answer for the settings before.**")
+    if found.look < 1.0:
+        said.append(
+            f"**A first look at {wording.percent(found.look)} of the users, with the noise of all of them.**"
+        )
     fewest, _ = found.runs
     if fewest < found.table.experiment.runs:
         said.append(f"**{fewest} of {found.table.experiment.runs} runs so far.**")
     if found.parameters.epsilon >= WEAK_EPSILON or found.parameters.delta >= WEAK_DELTA:
         said.append("**ε or δ of this size is hardly any protection.**")
-    if found.is_useless:
+    if found.is_useless or found.is_unclear:
         said.append("Raise ε, bring more users, or take fewer features.")
-    if found.data.dataset.is_private:
+    if found.data.dataset.is_private and found.cell(found.best.at).method is not Method.FOLLOWED:
         said.append("ε does not cover a bound that was chosen by this curve.")
     return " ".join(said)
 
@@ -120,13 +143,16 @@ def facts(found: TrainingFound) -> dict[str, str]:
     """Sentences by name."""
     assert found.best is not None
     said = {"What ε does not cover": f"{UNCOVERED}."}
-    if found.best_cap is not None:
-        said["Weights against caps"] = _against_caps(found)
+    if Method.FOLLOWED in found.best_of:
+        said["Where the loss comes from"] = _parts(found)
+    others = [method for method in found.best_of if method is not found.cell(found.best.at).method]
+    if others:
+        said["The other methods"] = "; ".join(_against(found, method) for method in others) + "."
     users, rows = (found.summary(Measure.LOSS, over).mean[found.best.at] for over in (Over.USERS, Over.ROWS))
     said["Rows and users"] = (
         f"the loss is {wording.number(float(rows))} as a mean over rows and {wording.number(float(users))} as one "
-        "over users. Weights bring the target nearer to the mean over users, which is another model where heavy "
-        "users differ."
+        "over users. Bounds bring the target nearer to the mean over users, which is another model where heavy users "
+        "differ."
     )
     trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED).mean[found.best.at]
     floor, _ = found.reference(Measure.LOSS, Over.ROWS, Held.TRAINED)
@@ -134,14 +160,6 @@ def facts(found: TrainingFound) -> dict[str, str]:
         f"the loss is {wording.number(float(trained))} there, {wording.number(floor)} without privacy."
     )
     said["Theory"] = _theory(found)
-    weight = float(
-        found.largest_weight[list(found.bounds(Method.SMOOTH)).index(found.cell(found.best.at).bound)]
-    )
-    none = float(found.largest_weight[-1])
-    said["The heaviest user"] = (
-        f"weighs {wording.percent(weight)} of everybody at this h, and {wording.percent(none)} with no bound; the "
-        "noise is in proportion."
-    )
     said["Not offered"] = (
         "Gaussian objective perturbation: its analysis is for losses of one margin, and a user with two rows has "
         "a loss of two."
@@ -149,26 +167,40 @@ def facts(found: TrainingFound) -> dict[str, str]:
     return said
 
 
-def _against_caps(found: TrainingFound) -> str:
-    assert found.best is not None
-    assert found.best_cap is not None
-    difference, half = experiment.paired_difference(found.table, found.best_cap.at, found.best.at)
-    cap = weight_of(found.cell(found.best_cap.at).bound)
-    loss = wording.number(float(found.summary(Measure.LOSS, Over.ROWS).mean[found.best_cap.at]))
-    if math.isnan(difference):
-        return f"the best cap, {cap} per user, has a loss of {loss}."
-    more = "more" if difference >= 0.0 else "less"
-    sure = "" if abs(difference) > half else "; the runs do not tell them apart"
+def _parts(found: TrainingFound) -> str:
+    """What of the excess is stopping, clipping and noise, of followed clipped sums."""
+    at = found.best_of[Method.FOLLOWED].at
+    loss = float(found.summary(Measure.LOSS, Over.ROWS).mean[at])
+    floor, _ = found.reference(Measure.LOSS, Over.ROWS)
+    quiet, unclipped = found.quiet(Measure.LOSS, Over.ROWS)
     return (
-        f"the best cap, {cap} per user, has a loss of {loss}, {wording.number(abs(difference), 2)} ± "
-        f"{wording.number(half, 2)} {more} run by run{sure}."
+        f"clipped sums whose bound follows lose {wording.number(loss - floor, 2)} over no privacy: "
+        f"{wording.number(unclipped - floor, 2)} by stopping early (the same descent without noise and clipping), "
+        f"{wording.number(quiet - unclipped, 2)} by clipping, {wording.number(loss - quiet, 2)} by noise. The two "
+        "descents without noise are not private."
+    )
+
+
+def _against(found: TrainingFound, method: Method) -> str:
+    """One method at its best bound beside the answer."""
+    assert found.best is not None
+    at = found.best_of[method].at
+    difference, half = experiment.paired_difference(found.table, at, found.best.at)
+    loss = wording.number(float(found.summary(Measure.LOSS, Over.ROWS).mean[at]))
+    if math.isnan(difference):
+        return f"{bounded(found.cell(at))}: {loss}"
+    more = "more" if difference >= 0.0 else "less"
+    sure = "" if abs(difference) > half else " (not clear)"
+    return (
+        f"{bounded(found.cell(at))}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half, 2)} "
+        f"{more}{sure}"
     )
 
 
 def _theory(found: TrainingFound) -> str:
     said = []
     for name, theory in (
-        ("constants computed for this descent", found.calibrated),
+        ("constants computed for plain descent", found.calibrated),
         ("theorem 4, constant 1", found.theorem),
     ):
         said.append(

@@ -32,7 +32,8 @@ from dpcore.multitask.weights import AVERAGE
 from dpcore.regression.files import matrix_parquet
 from dpcore.regression.naive import all_rows
 from dpcore.regression.problem import RegressionProblem
-from dpcore.training import descent
+from dpcore.training import descent, pace
+from dpcore.training.answer import code as code_of_training
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import Scaling, prepare
 from dpcore.training.weighting import Cell, Method
@@ -404,6 +405,51 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
     assert not np.array_equal(run(chosen, Library.PYTHON)["theta"], run(chosen, Library.PYTHON)["theta"])
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(Method.FOLLOWED),
+        Cell(Method.CLIPPED_SUM, 0.5),
+        Cell(Method.SMOOTH, 1.0, 0.5),
+        Cell(Method.CAP, 1000),
+    ],
+)
+def test_a_classifier_by_the_rule_is_the_one_of_the_page(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, cell: Cell
+) -> None:
+    # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
+    mechanism = pace.by_rule(Mechanism(2.0, 1e-5))
+    training = EVERY["classifier"].training
+    assert training is not None
+    by_rule = code_of_training._trained_by(training, mechanism, cell)
+    assert by_rule.rule is not None
+    quiet = replace(
+        by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
+    )
+    chosen = replace(EVERY["classifier"], threshold=cell.bound, training=quiet)
+    got = run(chosen, Library.PYTHON)["theta"]
+    table = pd.read_csv("shop_events.csv")
+    features = np.column_stack(
+        [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
+    )
+    users = pd.factorize(table["user_id"])[0]
+    rows = prepare(
+        LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
+        Scaling((None,) * 4, 2.0**0.5),
+        45.0,
+    )
+    silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
+    monkeypatch.setattr(descent, "noise_of", lambda *_: silence)
+    if cell.method is Method.FOLLOWED:
+        page = descent.without_noise(rows, mechanism, True)
+    else:
+        page = descent.train(rows, mechanism, cell, 0, range(1))
+    assert page is not None
+    np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
+    noisy = replace(chosen, training=by_rule)
+    assert not np.array_equal(run(noisy, Library.PYTHON)["theta"], run(noisy, Library.PYTHON)["theta"])
 
 
 @BOTH

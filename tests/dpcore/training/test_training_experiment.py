@@ -9,8 +9,8 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, descent, excess, experiment
-from dpcore.training.experiment import Experiment, Held
+from dpcore.training import account, descent, excess, experiment, pace
+from dpcore.training.experiment import Experiment, Held, over_splits
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism
@@ -117,11 +117,11 @@ def test_references_and_scores_by_hand():
     question = small()
     known = experiment.references(question)
     assert known.certificate.proves(1e-9)
-    assert known.no_privacy[Held.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
-    assert known.guessing[Held.TRAINED, 0, 0] > known.no_privacy[Held.TRAINED, 0, 0]
+    assert known.no_privacy[0, Held.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
+    assert known.guessing[0, Held.TRAINED, 0, 0] > known.no_privacy[0, Held.TRAINED, 0, 0]
     share = np.mean(question.train.signs > 0)
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    assert known.guessing[Held.TRAINED, 0, 0] == pytest.approx(entropy)
+    assert known.guessing[0, Held.TRAINED, 0, 0] == pytest.approx(entropy)
 
 
 def test_bounds_to_try():
@@ -144,6 +144,96 @@ def test_the_generated_optimum_is_that_of_the_population():
     assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
     with pytest.raises(InvalidInput, match="are generated"):
         TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
+
+
+# --- splits of the users ------------------------------------------------------------------------------------
+
+
+def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
+    made = TrainingGenerator(num_users=120, informative=2).generate()
+    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    first, *further = (hold_out(rows, 0.25, seed) for seed in range(splits))
+    cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.CAP, 2.0))
+    mechanism = mechanism or pace.by_rule(Mechanism(2.0, 1e-6))
+    return Experiment(*first, mechanism, cells, runs, 0, tuple(further))
+
+
+def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
+    question = on_splits()
+    table = experiment.fill(question.empty())
+    train, test = question.splits[2]
+    alone = descent.train(train, question.mechanism, question.cells[2], 0, range(6, 7))
+    found = scores(test, LossKind.LOGISTIC, alone)[0]
+    assert table.scores[2, 6, Held.HELD_OUT] == pytest.approx(found, rel=1e-9)  # 6 = 2 modulo 4
+    values = table.of(Measure.LOSS, Over.ROWS)[0]
+    by_split = [values[split::4] for split in range(4)]
+    within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
+    said = table.summary(Measure.LOSS, Over.ROWS)
+    assert said.mean[0] == pytest.approx(values.mean())
+    assert said.spread[0] == pytest.approx(math.sqrt(within))
+    assert said.half_width[0] == pytest.approx(2.306004 * math.sqrt(within / 12), rel=1e-6)  # t of 8
+    between = np.std([one.mean() for one in by_split], ddof=1)
+    # Three degrees of freedom, and 30 users held out for 90 trained on.
+    assert said.users_half_width[0] == pytest.approx(3.182446 * between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6)
+    one = over_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
+    assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
+    assert np.isnan(one.users_half_width)
+
+
+def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():
+    question = on_splits(8, 2)
+    table = question.empty()
+    assert experiment.answering(table) is None
+    filled = np.zeros_like(table.scores)
+    noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
+    filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
+    filled[2, :, :, 0, 0] = 0.7
+    filled[1, :, :, 0, 0] = 0.5 - 1e-4
+    assert experiment.answering(experiment.Table(question, filled)).at == 0
+    filled[1, :, :, 0, 0] = 0.45
+    assert experiment.answering(experiment.Table(question, filled)).at == 1
+    filled[1, :, :, 0, 0] = 0.6
+    assert experiment.answering(experiment.Table(question, filled)).at == 0
+
+
+def test_the_verdict_is_clear_only_where_its_interval_is():
+    question = on_splits(8, 4)
+    known = experiment.references(question)
+    guess = known.guessing[np.arange(8) % 4, Held.HELD_OUT, 0, 0]
+    filled = np.zeros_like(question.empty().scores)
+    sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
+    for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
+        filled[0, :, Held.HELD_OUT, 0, 0] = guess + sway + shift
+        said = experiment.against_guessing(experiment.Table(question, filled), known, 0)
+        assert said.more == pytest.approx(shift)
+        assert said.clear is clear
+
+
+def test_the_descent_without_noise_splits_the_excess():
+    question = on_splits(40, 4, pace.by_rule(Mechanism(5.0, 1e-6)))
+    known = experiment.references(question)
+    at = (Held.TRAINED, Over.ROWS, Measure.LOSS)
+    floor, quiet, unclipped = (known.mean(of, *at) for of in (known.no_privacy, known.quiet, known.unclipped))
+    loss = experiment.fill(question.empty()).summary(Measure.LOSS, Over.ROWS, Held.TRAINED).mean[0]
+    assert floor < unclipped < quiet < loss
+    assert unclipped - floor < 1e-3  # 200 steps of the longest stable length are near the end
+    assert experiment.references(question, lambda: True) is None
+
+
+def test_a_first_look_has_the_noise_of_everybody():
+    made = TrainingGenerator(num_users=9_000, informative=2).generate()
+    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
+    whole = Experiment(*hold_out(rows, 0.25, 0), pace.by_rule(Mechanism(0.1, 1e-6)), cells, 24)
+    look = experiment.first_look(whole)
+    assert look.train.num_rows < 0.3 * whole.train.num_rows
+    assert [cell.bound for cell in look.cells] == [0.25, 1.0]
+    # Its models vary as those of all users do: the spread of each coordinate over 24 runs, to a third.
+    spreads = [
+        descent.train(of.train, of.mechanism, cells[1], 0, range(24)).std(axis=1) for of in (whole, look)
+    ]
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
+    assert experiment.first_look(small()) is None
 
 
 # --- theory -------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.training.descent import noise_plan
+from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare
 from pages.shared.base import catalogue
 from pages.shared.compare import compare_tab, epsilon_figures, second_data_set
@@ -228,7 +229,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     question = catalogue.named("training")
     assert question is not None
     assert question.parameters is not None
-    asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES)
+    asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES, pace=Pace.ENTERED)
     function = second_data_set.declared_by(question)
     assert function is not None
     found = function(loaded, asked)

@@ -41,7 +41,7 @@ from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
 from dpcore.training.losses import LossKind as RowLoss
-from dpcore.training.mechanism import Average
+from dpcore.training.mechanism import Average, Pace
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import ranges
 from pages.shared.session import links, session
@@ -345,7 +345,8 @@ def training_parameters(draw) -> training.TrainingParameters:
         step_size=draw(st.floats(1e-3, 1.99)),
         average=draw(st.sampled_from(Average)),
         runs=draw(st.integers(2, 500)),
-        others=draw(st.sampled_from(training.OtherMethods)),
+        pace=draw(st.sampled_from(Pace)),
+        splits=draw(st.integers(1, 50)),
         source=draw(st.sampled_from(training.DataSource)),
         num_users=draw(st.integers(10, 50_000)),
         user_effect=draw(st.floats(0.0, 10.0)),

@@ -37,7 +37,7 @@ WHOLE = (
     "learning", "learning, own cap", "learning, no bound at the own cap", "gap", "gap, variance entered",
     "many tasks", "many tasks of the data", "many tasks, nobody clipped",
     "data owners", "data owners of the data", "data owners, users protected",
-    "regression", "regression, entered variance", "training", "training, clipped sums",
+    "regression", "regression, entered variance", "training", "training, as entered",
     "factorisation, trained", "factorisation of the data, gradient steps",
     "private choice", "private choice of a quantile",
 )  # fmt: skip

@@ -24,7 +24,8 @@ from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.losses import LossKind
-from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
+from dpcore.training.mechanism import Pace
+from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.training_data import TrainingData
@@ -52,11 +53,12 @@ from tests.pages.driving import (
 )
 
 TITLE = "Training"
-SMALL = {"source": "generated", "num_users": "90", "informative": "2", "runs": "12", "steps": "10"}
+SMALL = {"source": "generated", "num_users": "90", "informative": "2", "runs": "12", "splits": "3"}
 LINK = {"link": "1", "epsilon": "1"} | SMALL
 PARAMETERS = TrainingParameters(
-    1.0, source=DataSource.GENERATED, num_users=90, informative=2, runs=12, steps=10
+    1.0, source=DataSource.GENERATED, num_users=90, informative=2, runs=12, splits=3
 )
+AVERAGES = Cell(Method.SMOOTH, 1.0)
 MADE = PARAMETERS.generator.generate()
 JOB = "training.runs_job"
 
@@ -82,8 +84,9 @@ def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
 def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingFound:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     asked = question(parameters)
-    runs = Runs(table or experiment.fill(asked.empty()), experiment.references(asked))
-    return compute(loaded, parameters, runs)
+    known = experiment.references(asked)
+    assert known is not None
+    return compute(loaded, parameters, Runs(table or experiment.fill(asked.empty()), known))
 
 
 def said_of(found: TrainingFound) -> Answer:
@@ -109,7 +112,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     figure = plotly_figures.figure(plots.bounds(whole, measure, over))
     summary = whole.summary(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
-                         (Method.OUTPUT, "Output perturbation")):  # fmt: skip
+                         (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
         cells = whole.table.cells_of(method)
         x, y = drawn(figure, name)
         assert x == pytest.approx(whole.bounds(method))
@@ -119,10 +122,17 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     floor, guess = whole.reference(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    # W by hand: the heaviest user's kept rows over everybody's.
+    (followed,) = whole.table.cells_of(Method.FOLLOWED)
+    assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
+    quiet, unclipped = whole.quiet(measure, over)
+    assert drawn(figure, "The same, no noise")[1] == pytest.approx([quiet] * 2)
+    assert drawn(figure, "Nor clipping")[1] == pytest.approx([unclipped] * 2)
+    # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
     sizes = whole.table.experiment.train.sizes
     h, weight = drawn(figure, "W, the heaviest user's share")
-    by_hand = [np.minimum(bound, sizes).max() / np.minimum(bound, sizes).sum() for bound in h]
+    by_hand = [
+        np.minimum(max(bound, 1.0), sizes).max() / np.minimum(max(bound, 1.0), sizes).sum() for bound in h
+    ]
     assert weight == pytest.approx(by_hand)
     assert "Every curve lies beyond" not in str(figure.layout)
     low, high = figure.layout.yaxis.range
@@ -137,24 +147,41 @@ def test_the_axis_stays_while_the_budget_moves(whole):
         assert plots.limits(whole, measure, Over.ROWS)[0] < plots.limits(whole, measure, Over.ROWS)[1]
 
 
+def with_loss(found: TrainingFound, cell: Cell, loss: float) -> TrainingFound:
+    """What was found, but with another loss of a method at a bound."""
+    scores = found.table.scores.copy()
+    scores[found.table.experiment.cells.index(cell), :, :, :, 0] = loss
+    return view(found.parameters, Table(found.table.experiment, scores))
+
+
 def test_the_card_says_what_the_runs_found(whole):
-    said = said_of(whole)
-    best = whole.best
-    losses = whole.summary(Measure.LOSS, Over.ROWS)
-    bound = whole.cell(best.at).bound
-    assert said.headline == f"Give each user at most the weight of {words.weight_of(bound)}."
+    floor, guess = whole.reference(Measure.LOSS, Over.ROWS)
+    first = with_loss(whole, Cell(Method.FOLLOWED), floor + 0.01)
+    said = said_of(first)
+    losses = first.summary(Measure.LOSS, Over.ROWS)
+    assert said.headline == "Train by clipped sums whose bound follows the users."
     numbers = {one.label: (one.text, one.note) for one in said.numbers}
-    assert numbers["Bound h"][0] == wording.number(bound)
-    assert numbers["Loss on users held out"] == (
-        wording.number(losses.mean[best.at]),
-        f"± {wording.number(losses.half_width[best.at], 2)} over 12 runs",
+    assert "Bound h" not in numbers
+    noise, users = (
+        wording.number(of[first.best.at], 2) for of in (losses.half_width, losses.users_half_width)
     )
-    assert numbers["Without privacy"][0] == wording.number(float(whole.known.no_privacy[1, 0, 0]))
-    assert numbers["Guessing"][0] == wording.number(float(whole.known.guessing[1, 0, 0]))
-    assert "not covered by ε" in dict(said.facts)["What ε does not cover"]
+    assert numbers["Loss on users held out"] == (
+        wording.number(losses.mean[first.best.at]),
+        f"± {noise} by noise, ± {users} by users",
+    )
+    assert numbers["Without privacy"][0] == wording.number(floor)
+    assert numbers["Guessing"][0] == wording.number(guess)
+    facts = dict(said.facts)
+    assert "not covered by ε" in facts["What ε does not cover"]
+    assert "by stopping early" in facts["Where the loss comes from"]
+    for method in ("smooth weights", "a cap", "each user's sum", "output perturbation"):
+        assert method in facts["The other methods"]
     assert "hardly any protection" not in said.detail
-    assert "objective perturbation" in dict(said.facts)["Not offered"]
-    assert words.weight_of(1.0) == "one row"
+    assert "objective perturbation" in facts["Not offered"]
+    other = said_of(with_loss(whole, AVERAGES, floor - 0.2))
+    assert other.headline == "Train by smooth weights of at most one row per user."
+    numbers = {one.label: one.text for one in other.numbers}
+    assert numbers["Bound h"] == wording.number(1.0)
     assert words.weight_of(2.5) == "2.50 rows"
     weak = said_of(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
@@ -162,31 +189,43 @@ def test_the_card_says_what_the_runs_found(whole):
 
 def test_a_budget_that_is_too_small_is_said_so():
     small = view(replace(PARAMETERS, epsilon=0.01))
-    assert small.is_useless
-    said = said_of(small)
-    assert said.headline == "Do not train with this budget: guessing does better."
-    assert said.numbers[0].label == "Loss on users held out"  # no bound is recommended
-    assert not said.good_enough
-    assert "Every curve lies beyond" in str(
-        plotly_figures.figure(plots.bounds(small, Measure.LOSS, Over.ROWS)).layout
-    )
+    guess = small.known.guessing[:, 1, 0, 0]
+    scores = small.table.scores.copy()
+    for more, headline in (
+        (2.0, "Do not train with this budget: guessing does better."),
+        (1e-3, "Not clear whether training beats guessing with this budget."),
+    ):
+        sway = np.array([-0.05, 0.02, 0.03])
+        scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(12) % 3]
+        found = view(small.parameters, Table(small.table.experiment, scores))
+        assert (found.is_useless, found.is_unclear) == (more > 1, more < 1)
+        said = said_of(found)
+        assert said.headline == headline
+        if found.is_useless:
+            assert said.numbers[0].label == "Loss on users held out"  # no bound is recommended
+            assert not said.good_enough
+            assert "Every curve lies beyond" in str(
+                plotly_figures.figure(plots.bounds(found, Measure.LOSS, Over.ROWS)).layout
+            )
 
 
-def test_other_losses_methods_and_relations_are_drawn(whole):
-    for changes, name in (
-        ({"loss": LossKind.SQUARED}, None),
-        ({"others": OtherMethods.CLIPPED_SUMS, "neighbours": Neighbours.REPLACE_VALUES}, "Clipped sum"),
-        (
-            {"others": OtherMethods.NOTHING, "loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
-            None,
-        ),
+def test_other_losses_paces_and_relations_are_drawn(whole):
+    for changes in (
+        {"loss": LossKind.SQUARED},
+        {"pace": Pace.ENTERED, "steps": 5, "neighbours": Neighbours.REPLACE_VALUES},
+        {"loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
     ):
         other = view(replace(PARAMETERS, runs=3, **changes))
         names = {t.name for t in plotly_figures.figure(plots.bounds(other, Measure.LOSS, Over.ROWS)).data}
-        assert {"Smooth weights", "Cap, random rows"} <= names
-        assert "Output perturbation" not in names  # the squared loss has no bounded slope
-        assert name is None or name in names
+        assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
+        # The squared loss has no bounded slope.
+        assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
         assert said_of(other).code is not None
+
+
+def test_labels_on_one_side_are_an_input_error():
+    with pytest.raises(InvalidInput, match="nothing to tell apart"):
+        question(replace(PARAMETERS, positive_above=3.0))
 
 
 def test_first_runs_make_a_figure_and_a_card_that_say_so():
@@ -196,11 +235,10 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so():
     first = view(table=seen[0])
     assert first.runs == (0, 10)
     names = {t.name for t in plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS)).data}
-    assert "Smooth weights" in names
-    assert "Cap, random rows" not in names
+    assert "Clipped sum, bound follows" in names
+    assert "Smooth weights" not in names
     said = said_of(first)
     assert "0 of 12 runs so far" in said.detail
-    assert said.numbers[1].note.endswith("over 10 runs")
 
 
 def test_the_table_and_the_files_hold_every_cell(whole):
@@ -208,10 +246,10 @@ def test_the_table_and_the_files_hold_every_cell(whole):
     assert len(frame) == len(whole.table.experiment.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean)
     sides = plots.sides(whole).columns
-    cells = whole.table.cells_of(Method.SMOOTH)
+    cells = whole.table.cells_of(Method.CLIPPED_SUM)
     users = whole.summary(Measure.LOSS, Over.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/1"' in said_of(whole).choice()
+    assert '"schema": "sweetspot/training/2"' in said_of(whole).choice()
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -229,10 +267,10 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     cells = whole.table.cells_of(Method.SMOOTH)
     assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
     shown = answer_of(at, "training_card")
-    assert float(shown["copied"]) == whole.cell(whole.best.at).bound
+    assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
     said = shown_texts(at)
-    assert "12 runs of every method at every bound" in said
-    assert "simulated on these users" in said
+    assert "12 runs of every method at every bound, on 3 splits" in said
+    assert "Curves are simulated" in said
     assert "public input" in said
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
     fine(at.run())
@@ -241,7 +279,7 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
-    assert "covers all steps" in shown_texts(at)
+    assert "A bound that follows." in shown_texts(at)
 
 
 def test_a_slider_moved_back_has_its_answer_at_once(page):
@@ -273,7 +311,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
 
     experiment_fill = experiment.fill
     monkeypatch.setattr(experiment, "fill", fill)
-    sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "steps": "10"}
+    sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "splits": "1"}
     # The first is stopped early; the second goes on; the third has it all.
     first = settled(open_app(TITLE, **sample))
     made = first.session_state[JOB].result
@@ -312,6 +350,8 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     open_tab(go(at, TITLE), "Release")
     (kept,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
     assert kept["θ"].tolist() == model["θ"].tolist()
+    assert "The last bound was" in shown_texts(at)
+    at.selectbox(key="training.bounded_by").set_value(Method.SMOOTH)
     settled(fine(at.number_input(key="training.bound").set_value(2.0).run()))
     assert "settings have changed" in shown_texts(at)
     assert "at most 2 rows per user" in shown_texts(at)
@@ -325,7 +365,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
     assert "draws a whole number of rows" in errors(at)
-    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.SMOOTH).run()))
+    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.FOLLOWED).run()))
     settled(fine(at.number_input(key="training.bound").set_value(1.0).run()))
     # Other rows have an account of their own.
     settled(fine(at.number_input(key="training.data_seed").set_value(9).run()))
@@ -387,7 +427,7 @@ def visits() -> bytes:
 
 
 def with_upload(public: bool) -> AppTest:
-    at = open_app(TITLE, link="1", epsilon="3", runs="3", steps="8")
+    at = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("visits.csv", visits()).run())
     fine(at.selectbox(key=UPLOAD.label_key).set_value("bought").run())
@@ -418,7 +458,8 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     said = shown_texts(at)
     assert "do not publish" in said
-    assert "ε does not cover a bound that was chosen by this curve" in said
+    follows = "whose bound follows the users." in said
+    assert follows or "ε does not cover a bound that was chosen by this curve" in said
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
     # Nothing that may come from a table of one's own is in the address.
@@ -433,7 +474,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     open_tab(at, "Downloads")
     (told,) = [e.proto for e in at.get("bidi_component") if e.proto.id.endswith("cite_text_training")]
     text = json.loads(told.json)["text"]
-    assert "such that no user weighs more than 1 row. " in text
+    assert "a bound that follows a private quantile" in text
     assert "discrete Gaussian noise in every step" in text
     assert "all users took part in every step" in text
 
@@ -444,7 +485,7 @@ def test_ranges_of_public_rows_are_proposed():
     high = at.number_input(key="training.range_high_minutes").value
     assert high >= pd.read_csv(io.BytesIO(visits()))["minutes"].max()
     assert "public input" in shown_texts(at)
-    assert "Give each user" in shown_texts(at) or "Do not train" in shown_texts(at)
+    assert any(begin in shown_texts(at) for begin in ("Train by", "Do not train", "Not clear"))
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
