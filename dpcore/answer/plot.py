@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy.typing as npt
 
+from dpcore.answer.handle import Handle
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 
@@ -386,6 +387,7 @@ class Plot:
             levels. What has a name of the upper one goes with that.
         beneath_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
+        handle: What a person may move by hand on a page; None for nothing.
     """
 
     key: str
@@ -402,6 +404,7 @@ class Plot:
     beneath: Plot | None = None
     beneath_share: float = 0.22
     note: str = ""
+    handle: Handle | None = None
 
     def column(self, name: str) -> npt.ArrayLike:
         """The column of this name, of the file or of the guides."""

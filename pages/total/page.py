@@ -32,7 +32,10 @@ def body(places: layout.Places) -> None:
             return
     answer = cached.total_answer(data, parameters)
     with places.figure:
-        plots.show(answer.plots["total-signed" if signed else "total-error"]())
+        if signed:
+            plots.show(answer.plots["total-signed"]())
+        else:
+            plots.show(answer.plots["total-error"](), moves=QUESTION.key("own_bound"))
         if not signed and answer.found.choice.max_total == 0.0:
             st.caption("The best T, 0, has no place on a log axis.")
     of = {

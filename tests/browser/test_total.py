@@ -30,6 +30,40 @@ def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
     return drawn
 
 
+def the_bound_is_dragged(page: Page, best: int) -> None:
+    """By the pointer and by keys: users are cut and releases move at once, and the server hears of the end."""
+    figure = page.locator(".st-key-total_error")
+    handle, seen = figure.get_by_role("slider", name="Bound T"), figure.locator(".sweetspot-seen")
+    expect(handle).to_have_attribute("aria-valuenow", str(best))
+    dots = seen.locator("circle")
+    expect(dots).to_have_count(20)
+    own = page.get_by_role("spinbutton", name="Compare your own bound")
+    before = [dot.get_attribute("cx") for dot in dots.all()]
+    box = handle.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 80, y + 40, steps=4)
+    let_go = int(str(handle.get_attribute("aria-valuenow")))
+    assert let_go < best / 2
+    expect(seen).to_contain_text(f"Bound T {let_go}: cuts")
+    assert [dot.get_attribute("cx") for dot in dots.all()] != before
+    expect(own).to_have_value("")
+    page.mouse.up()
+    settle(page)
+    expect(own).to_have_value(str(let_go))
+    expect(page.get_by_text(f"Your own T, {let_go} rows").first).to_be_visible()
+    handle.press("ArrowRight")
+    expect(own).not_to_have_value(str(let_go))
+    settle(page)
+    assert int(own.input_value()) == int(str(handle.get_attribute("aria-valuenow"))) > let_go
+    own.fill("")
+    own.press("Enter")
+    settle(page)
+    expect(handle).to_have_attribute("aria-valuenow", str(best))
+
+
 def test_from_the_events_file_to_a_bound_a_simulation_a_file_and_two_reports(
     page: Page, app_url: str, open_offline: Opened, tmp_path: Path
 ) -> None:
@@ -47,6 +81,8 @@ def test_from_the_events_file_to_a_bound_a_simulation_a_file_and_two_reports(
     card = page.locator(".st-key-total_card")
     expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")
     expect(card).to_contain_text("computed from private data: do not publish")
+
+    the_bound_is_dragged(page, int(rows.max_total))
 
     press(page.get_by_role("radio", name="Values"))
     press(page.get_by_role("button", name="More settings"))

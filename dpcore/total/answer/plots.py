@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
+from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
@@ -22,6 +25,8 @@ CURVES = {
     Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Look.OWN, width=2.0),
 }
 CHOSEN_WIDTH = 3.0
+REACH = 5.0
+"""Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
 def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
@@ -34,7 +39,35 @@ def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
         items.append(Mark("Best T", found.choice.max_total, found.choice.certificate.value, chosen.look))
     if own_bound:
         items.append(Mark("Your own T", own_bound, found.error(own_bound), Look.OWN, "square"))
-    return _plot("total-error", "Error against the bound", _alt(found), found, data, items)
+    plot = _plot("total-error", "Error against the bound", _alt(found), found, data, items)
+    return replace(plot, handle=_handle(found, own_bound))
+
+
+def _handle(found: TotalFound, own_bound: float | None) -> Handle:
+    """The bound by hand: whose totals it cuts, and what releases it gives."""
+    problem, unit = found.problem, found.unit
+    best = float(found.errors.by(problem.measure).min())
+    spread = Spread.ROOT_MEAN_SQUARE if problem.measure is Measure.RMSE else Spread.MEAN
+    return Handle(
+        "Bound T",
+        "bound",
+        CURVES[problem.measure].y,
+        own_bound or found.choice.max_total,
+        "own_bound",
+        whole=problem.whole,
+        parts=(("bias", "Bias"), ("mean_noise", "Noise")),
+        users=some_users(
+            problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
+        ),
+        dots=Dots(
+            "bias",
+            "mean_noise",
+            unit_draws(problem.mechanism),
+            spread,
+            REACH * best,
+            "" if unit.column else "rows",
+        ),
+    )
 
 
 def measures(found: TotalFound, data: Dataset) -> Plot:

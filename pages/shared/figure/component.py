@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import plotly.graph_objects as go
@@ -14,6 +17,9 @@ from pages.shared.figure.serving import FIGURE, PLOTLY
 
 HEIGHT = 420
 """Height in pixels of a figure that says none."""
+
+STRIP = 112
+"""Height in pixels of what stands below a figure with a handle: users who are cut, and simulated releases."""
 
 KEY_BEGINS = "figure_"
 """What stands before a figure's key in the session's state."""
@@ -54,7 +60,16 @@ def _loader() -> str:
 _mount = st.components.v2.component("sweetspot_figure", js=_loader(), isolate_styles=False)
 
 
-def draw(fig: go.Figure, key: str, alt: str, file_name: str, *, csv: str = "", ghost: bool = False) -> None:
+def draw(
+    fig: go.Figure,
+    key: str,
+    alt: str,
+    file_name: str,
+    *,
+    csv: str = "",
+    ghost: bool = False,
+    handle: tuple[Mapping[str, object], str] | None = None,
+) -> None:
     """Draw a figure, or update the one that stands there under this key.
 
     Args:
@@ -64,14 +79,30 @@ def draw(fig: go.Figure, key: str, alt: str, file_name: str, *, csv: str = "", g
         file_name: Of pictures that are saved, without the ending.
         csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
         ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
+        handle: What its handle is told, and the session's key of the number that it moves; None for no handle.
     """
     channel = ahead.channel()
-    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=channel.token)
+    words = None if handle is None else handle[0]
+    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=channel.token, handle=words)
     channel.tell(key, told)
+    height = int(fig.layout.height or HEIGHT)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
+    mounted = f"{KEY_BEGINS}{key}"
     with st.container(key=key):
-        _mount(key=f"{KEY_BEGINS}{key}", data=told, height=int(fig.layout.height or HEIGHT))
+        if handle is None:
+            _mount(key=mounted, data=told, height=height)
+        else:
+            moved = functools.partial(_moved, mounted, handle[1])
+            _mount(key=mounted, data=told, height=height + STRIP, on_moved_change=moved)
+
+
+def _moved(mounted: str, field: str) -> None:
+    """Put the number at which the handle was let go into its field; runs before the page does."""
+    found = st.session_state[mounted].moved
+    # The browser is not believed: what is no number in reach is left where it came from.
+    if isinstance(found, (int, float)) and math.isfinite(found) and found > 0:
+        st.session_state[field] = float(found)
 
 
 def message(
@@ -83,6 +114,7 @@ def message(
     ghost: bool = False,
     key: str = "",
     channel: str = "",
+    handle: Mapping[str, object] | None = None,
 ) -> bytes:
     """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
 
@@ -99,4 +131,6 @@ def message(
         "key": key,
         "channel": channel,
     }
+    if handle is not None:
+        words |= {"handle": handle, "strip": STRIP}
     return f'{{"figure":{to_json(fig, validate=False)},{json.dumps(words)[1:]}'.encode()

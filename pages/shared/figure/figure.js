@@ -243,9 +243,21 @@ class Figure {
       this.text = text;
       this.frame.setAttribute("aria-label", told.alt);
       this.element.style.minHeight = `${told.height}px`;
+      this.tellHandle();
     }
     this.draw(isNew);
     if (compareLater) requestAnimationFrame(() => (this.comparing = setTimeout(() => this.looksOther() && this.draw())));
+  }
+
+  tellHandle() {
+    const { handle, strip } = this.told;
+    if (!handle) {
+      this.handle?.remove();
+      this.handle = undefined;
+      return;
+    }
+    this.handle ??= new Handle(this.frame, this.element, (bound) => this.moved?.("moved", bound));
+    this.handle.tell(handle, strip);
   }
 
   // Notes what the page looks like; whether that is another look than before.
@@ -266,7 +278,7 @@ class Figure {
     // Zoom, pan and what is hidden in the legend hold. Plotly looks for this in the layout, not in its template.
     layout.uirevision ??= "keep";
     layout.width = this.width;
-    layout.height = full ? window.innerHeight : this.told.height;
+    layout.height = full ? window.innerHeight - (this.told.strip ?? 0) : this.told.height;
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
     const data = structuredClone([...behind, ...figure.data]);
     if (look.scale !== 1) enlarge(data, layout, look.scale);
@@ -285,10 +297,10 @@ class Figure {
       const { data, layout } = this.content(look ?? JSON.parse(this.look));
       if (this.element.data) {
         if (moves) this.move();
-        Plotly.react(this.element, data, layout).catch(console.warn);
+        Plotly.react(this.element, data, layout).then(() => this.handle?.place()).catch(console.warn);
       } else {
         this.element.replaceChildren();
-        Plotly.newPlot(this.element, data, layout, this.config()).catch(console.warn);
+        Plotly.newPlot(this.element, data, layout, this.config()).then(() => this.placeHandle()).catch(console.warn);
         // The label of the frame says what is seen; ticks read one by one say nothing.
         for (const svg of this.element.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
       }
@@ -301,6 +313,13 @@ class Figure {
       sentence.textContent = `${error.message === NOT_LOADED ? NOT_LOADED : NOT_DRAWN} What it would show: ${this.told.alt}`;
       this.element.replaceChildren(sentence);
     }
+  }
+
+  // Zooming, panning and a legend that takes another line move what it stands on.
+  placeHandle() {
+    this.element.on("plotly_relayout", () => this.handle?.place());
+    this.element.on("plotly_afterplot", () => this.handle?.place());
+    this.handle?.place();
   }
 
   // Zooming and panning redraw curves too, and must not lag behind the pointer.
@@ -380,6 +399,7 @@ class Figure {
     this.observer.disconnect();
     document.removeEventListener("fullscreenchange", this.onFullscreen);
     figures.delete(this.host);
+    this.handle?.remove();
     window.Plotly?.purge(this.element);
     this.frame.remove();
   }
@@ -400,7 +420,7 @@ function once() {
   for (const kind of ["pointerdown", "keydown"])
     document.addEventListener(kind, () => (acted = performance.now()), true);
   const style = document.createElement("style");
-  style.textContent = STYLE;
+  style.textContent = STYLE + HANDLE_STYLE;
   document.head.append(style);
   // Paper is narrower than the window, and white: with a view box, a picture shrinks with its place.
   window.addEventListener("beforeprint", () => {
@@ -423,9 +443,10 @@ function once() {
 }
 once();
 
-export default function show({ data, parentElement }, address, socketAddress) {
+export default function show({ data, parentElement, setTriggerValue }, address, socketAddress) {
   let figure = figures.get(parentElement);
   if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, address)));
+  figure.moved = setTriggerValue;
   figure.updateInTurn(new TextDecoder().decode(data));
   listen(socketAddress, figure.told.channel);
   // Where this script arrives after the next message, Streamlit ends the call for the first message after that for

@@ -36,12 +36,12 @@ class Script:
 
     Attributes:
         name: First part of the address.
-        file: Where it is on this computer.
+        files: Where it is on this computer; several are one script, in this order.
         version: Names the content, so that a new one has a new address.
     """
 
     name: str
-    file: Path
+    files: tuple[Path, ...]
     version: str
 
     @property
@@ -52,7 +52,7 @@ class Script:
     @cached_property
     def plain(self) -> bytes:
         """Its text."""
-        return self.file.read_bytes()
+        return b"\n".join(file.read_bytes() for file in self.files)
 
     @cached_property
     def packed(self) -> bytes:
@@ -78,15 +78,16 @@ class Script:
         return Response(self.plain, media_type="text/javascript", headers=headers)
 
 
-def own_script(file: Path) -> Script:
-    """A script of ours, whose version is a digest of its text."""
-    return Script(file.stem, file, hashlib.sha256(file.read_bytes()).hexdigest()[:16])
+def own_script(*files: Path) -> Script:
+    """A script of ours, called as the last of its files, whose version is a digest of its text."""
+    text = b"\n".join(file.read_bytes() for file in files)
+    return Script(files[-1].stem, files, hashlib.sha256(text).hexdigest()[:16])
 
 
 PLOTLY = Script(
-    "plotly", Path(plotly.__file__).parent / "package_data" / "plotly.min.js", get_plotlyjs_version()
+    "plotly", (Path(plotly.__file__).parent / "package_data" / "plotly.min.js",), get_plotlyjs_version()
 )
-FIGURE = own_script(Path(__file__).with_name("figure.js"))
+FIGURE = own_script(*(Path(__file__).with_name(name) for name in ("handle.js", "figure.js")))
 
 ROUTES: list[BaseRoute] = [
     *(Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)),

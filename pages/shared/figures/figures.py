@@ -31,6 +31,8 @@ class Picture:
         alt: What it shows, its takeaway first.
         columns: What it draws.
         disclosure: Of the data behind it.
+        handle: What the browser is told of its handle (`handles.told`); None for none.
+        moves: The session's key of the field that the handle moves.
     """
 
     key: str
@@ -39,6 +41,8 @@ class Picture:
     alt: str
     columns: Mapping[str, npt.ArrayLike]
     disclosure: Provenance
+    handle: Mapping[str, object] | None = None
+    moves: str = ""
 
 
 def show_picture(
@@ -46,7 +50,8 @@ def show_picture(
 ) -> None:
     """Draw a picture with a button for its data; ``below`` and ``place`` as in `show`."""
     key = picture.key.replace("-", "_")
-    show(picture.draw(), key, picture.alt, picture.columns, picture.disclosure, below, place)
+    moved = None if picture.handle is None else (picture.handle, picture.moves)
+    show(picture.draw(), key, picture.alt, picture.columns, picture.disclosure, below, place, moved)
 
 
 def show(
@@ -57,6 +62,7 @@ def show(
     disclosure: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
+    handle: tuple[Mapping[str, object], str] | None = None,
 ) -> None:
     """Draw a figure with a button for its data below.
 
@@ -68,13 +74,14 @@ def show(
         disclosure: Of the data behind it; goes into the file.
         below: Where the button goes, for a figure with other controls below; by default right below.
         place: Where the figure goes; by default here.
+        handle: What the browser is told of its handle, and the session's key of the field that it moves.
     """
     notes = [*question_notes(), *axis_notes(fig)]
     fig, shown, question = pins.main_figure(fig, disclosure)
     if shown is not Disclosure.PUBLIC:
         charts.labelled(fig, shown.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, shown), csv=f"{key}_csv", ghost=True)
+        figure.draw(fig, key, alt, file_name(key, shown), csv=f"{key}_csv", ghost=True, handle=handle)
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(

@@ -9,19 +9,23 @@ from dpcore.answer import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
 from pages.shared.fields import ranges
-from pages.shared.figures import figures
+from pages.shared.figures import figures, handles
 from pages.shared.session import session
 
 
-def picture(plot: Plot, label: str = "") -> figures.Picture:
-    """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows."""
+def picture(plot: Plot, label: str = "", moves: str = "") -> figures.Picture:
+    """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows.
+
+    ``moves`` is the session's key of the field that the plot's handle moves, where there is one.
+    """
 
     def draw() -> go.Figure:
         drawn = plotly_figures.figure(plot)
         return charts.labelled(drawn, label) if label else drawn
 
     alt = f"{label}. {plot.alt}" if label else plot.alt
-    return figures.Picture(plot.key, plot.title, draw, alt, plot.columns, plot.disclosure)
+    handle = handles.told(plot, plot.handle) if moves and plot.handle is not None else None
+    return figures.Picture(plot.key, plot.title, draw, alt, plot.columns, plot.disclosure, handle, moves)
 
 
 def draw(plot: Plot, label: str = "") -> None:
@@ -42,25 +46,26 @@ def draw_beside(*several: Plot) -> None:
             draw_titled(plot)
 
 
-def show(plot: Plot, y_only: bool = False, label: str = "") -> Plot:
+def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "") -> Plot:
     """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
 
     Args:
         plot: What is drawn. Controls have those of its axes that are logarithmic.
         y_only: Whether the horizontal axis follows that of another figure.
         label: As of `picture`.
+        moves: Likewise.
     """
     key = plot.key.replace("-", "_")
     movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
-        draw(plot, label)
+        figures.show_picture(picture(plot, label, moves))
         return plot
     name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
         chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
     drawn_as = plot.within(**chosen)
-    figures.show_picture(picture(drawn_as, label), below, chart)
+    figures.show_picture(picture(drawn_as, label, moves), below, chart)
     if outside := drawn_as.outside:
         said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
         # An axis without a control of its own stays as it is.

@@ -136,13 +136,11 @@ def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_add
     asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
     assert asked == {serving.PLOTLY.address, serving.FIGURE.address, ahead.ADDRESS}
     assert asked <= served
-    assert (
-        Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body
-        == serving.FIGURE.file.read_bytes()
-    )
+    text = b"\n".join(file.read_bytes() for file in serving.FIGURE.files)
+    assert Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(serving.FIGURE.file.read_bytes() + b"\n")
-    assert serving.own_script(edited).address != serving.own_script(serving.FIGURE.file).address
+    edited.write_bytes(serving.FIGURE.files[-1].read_bytes() + b"\n")
+    assert serving.own_script(edited).address != serving.own_script(serving.FIGURE.files[-1]).address
 
 
 class Ear:

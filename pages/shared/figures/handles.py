@@ -1,0 +1,55 @@
+"""What the browser is told of a figure's handle: the columns that it looks up while a person moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer import Curve, Plot
+from dpcore.answer.handle import Handle
+from dpcore.report.plotly_figures import LINES
+
+DIGITS = 5
+"""Of a number that only says where something is drawn: far finer than a pixel."""
+
+
+def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
+    """Columns, colours and words, as JSON holds them."""
+    looks = {item.y: LINES[item.tint or item.look]["color"] for item in plot.items if isinstance(item, Curve)}
+    words: dict[str, Any] = {
+        "name": handle.name,
+        "unit": plot.x.unit,
+        "errorUnit": plot.y.unit if handle.factor == 1.0 else "",
+        "bounds": _short(plot.column(handle.bound)),
+        "errors": _short(np.asarray(plot.column(handle.error)) * handle.factor),
+        "colour": looks[handle.error],
+        "at": handle.at,
+        "whole": handle.whole,
+        "parts": [
+            {
+                "name": name,
+                "colour": looks[column],
+                "y": _short(np.asarray(plot.column(column)) * handle.factor),
+            }
+            for column, name in handle.parts
+        ],
+    }
+    if (users := handle.users) is not None:
+        words["users"] = {"title": users.title, "sizes": _short(users.sizes)}
+    if (dots := handle.dots) is not None:
+        words["dots"] = {
+            "short": _short(plot.column(dots.short)),
+            "noise": _short(plot.column(dots.noise)),
+            "draws": [_short(one) for one in dots.draws],
+            "spread": dots.spread.value,
+            "reach": dots.reach,
+            "unit": dots.unit,
+        }
+    return words
+
+
+def _short(column: npt.ArrayLike) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64).tolist()]

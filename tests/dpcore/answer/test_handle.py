@@ -1,0 +1,70 @@
+"""The handle of a figure: its simulated releases have the error on the card, and its users are those of the data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore import total
+from dpcore.answer import handle
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.total import answer as total_answer
+from dpcore.total.parameters import TotalParameters
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
+    drawn = handle.unit_draws(noise)
+    assert drawn.shape == (handle.SETS, handle.DOTS)
+    law = stats.laplace() if noise is NoiseKind.LAPLACE else stats.norm(scale=math.sqrt(math.pi / 2))
+    # The law's own mean magnitude is 1, and the draws are of the law.
+    assert law.expect(abs) == pytest.approx(1.0)
+    assert stats.kstest(drawn.ravel(), law.cdf).pvalue > 0.01
+    off = np.abs(np.abs(drawn).mean(axis=1) - 1.0)
+    assert (np.diff(off) >= 0).all()
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+@pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
+@pytest.mark.parametrize("own", [None, 20.0, 300.0])
+def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noise, measure, own):
+    data = samples.load("shop-events")
+    asked = TotalParameters(1.0, mechanism=noise, measure=measure, own_bound=own, delta=(
+        1e-4 if noise is NoiseKind.GAUSSIAN else None
+    ))  # fmt: skip
+    answer = total_answer.answered(data, asked)
+    plot = answer.plots["total-error"]()
+    found = plot.handle
+    assert found is not None
+    assert found.dots is not None
+    bounds = np.asarray(plot.column(found.bound))
+    at = int(np.abs(np.log(bounds / found.at)).argmin())
+    short, mean = (np.asarray(plot.column(name))[at] for name in (found.dots.short, found.dots.noise))
+    dots = handle.released(found.dots, float(short), float(mean)).ravel()
+    each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
+    error = float(total.errors(answer.found.problem, bounds[at]).by(measure))
+    expected = error if measure is Measure.ABSOLUTE else error**2
+    # Four standard errors of the mean of independent draws.
+    assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
+    assert np.asarray(plot.column(found.error))[at] == pytest.approx(error)
+
+
+def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
+    rng = np.random.default_rng(5)
+    sizes = np.sort(rng.zipf(1.4, 3_000).clip(max=5_000))[::-1]
+    shown = handle.users_of(ContributionHistogram.from_counts(sizes))
+    assert shown.sizes[0] == sizes[0]
+    assert shown.sizes[-1] == sizes[-1]
+    assert (np.diff(shown.sizes) <= 0).all()
+    # The ten heaviest are all there.
+    assert shown.sizes[:10].tolist() == sizes[:10].tolist()
+    assert handle.MOST_USERS / 2 < shown.sizes.size <= handle.MOST_USERS
+    assert "of 3,000 users" in shown.title
+    few = handle.users_of(ContributionHistogram.from_counts(np.array([3, 1, 2])))
+    assert few.sizes.tolist() == [3.0, 2.0, 1.0]
+    assert few.title == "3 users by rows"
