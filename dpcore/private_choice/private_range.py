@@ -13,7 +13,9 @@ The score of a candidate U is its distance d_U, in users, from tau = 1 / epsilon
 interval [Q(U), Q(U-)]: the margin keeps a draw from landing beyond all users, where only the noise grows. Candidates
 are centre + w with w on a public geometric grid, and U is drawn with a chance proportional to
 w^-p exp(-epsilon d_U / 2). The weights w^-p decide more than the rank does: beyond all users every candidate is about
-tau from the target, there are as many of them as the grid has decades, and the error is proportional to w. The centre
+tau from the target, there are as many of them as the grid has decades, and the error is proportional to w. At p = 1.5
+the mean error is finite whatever the public maximum, above 2 the mean square too; but a larger p takes more users to
+outvote (`RangeProblem.heard`), so that a public guess of their number decides. The centre
 is a typical value that is public, or is drawn before. Where L is known it takes the centre's place, and U alone is
 drawn.
 
@@ -53,13 +55,11 @@ GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
 MARGIN = 2.0
 """tau is so many users over epsilon of the draw above 1 / epsilon of the release; between 0 and 4 it matters little."""
-POWER, POWER_OF_ONE = 1.5, 2.0
-"""Of the weights w^-p; the second for a single end from `STEEP_FROM` on."""
-STEEP_FROM = 0.5
+POWERS = (1.5, 2.5)
+"""Least and largest p of the weights w^-p. Below 1.5 the mean error is that of the largest candidates, below 2 the mean
+square is; from 2.5 on nothing is gained."""
 FOR_CENTRE = 0.25
 """Share of epsilon that draws the centre where none is known."""
-ENOUGH = 70.0
-"""Epsilon of the choice times the number of users from which on a draw typically costs a factor of 2 to 3."""
 MOST_WIDTH = 1e15
 
 
@@ -77,6 +77,7 @@ class RangeProblem:
         centre: A typical value from what the quantity is; None to draw it too, or where ``lower`` is known.
         lower: L where it is known; then U alone is drawn.
         neighbours: Who differs between neighbouring data sets.
+        users: A public guess of the number of users, at least 1, never the number in the data; None for none.
         max_contributions: h, at least 1, public or drawn before.
 
     Raises:
@@ -90,6 +91,7 @@ class RangeProblem:
     centre: float | None = None
     lower: float | None = None
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
+    users: float | None = None
     max_contributions: int = 1
 
     def __post_init__(self) -> None:
@@ -106,6 +108,8 @@ class RangeProblem:
                 problems.add("a typical value goes with both ends, and with a known L only U is chosen")
             problems.of_kind(Neighbours, neighbours=self.neighbours)
             problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
+            if self.users is not None:
+                problems.between(1.0, MAX_SIZE, users=self.users)
             if not problems.found and self.anchor is not None and not self._widths(self.anchor).size:
                 problems.add(
                     "beside the typical value, or L, no width of the grid can be told from 0",
@@ -137,16 +141,41 @@ class RangeProblem:
         return 1.0 / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
+    def heard(self) -> float | None:
+        """How far the data speak against small candidates, over what the weights need; None without a guess.
+
+        Next to the centre a candidate lacks (epsilon / 2) (users beyond - tau), and the weights favour it by
+        p ln(w / unit) over the best w. Beyond count all users above a known L, and a quarter of them on either side
+        of a typical value, as values are skewed; the best w is taken to lie at two thirds of the grid on its log axis.
+        So from 1 on the data are heard at p = 1.5.
+        """
+        if self.users is None:
+            return None
+        beyond = self.users * self._beyond
+        return 0.5 * self.epsilon_of_end * (beyond - self.target) / math.log(self.largest / self.unit)
+
+    @property
+    def _beyond(self) -> float:
+        return 0.25 if self.num_ends == 2 else 1.0
+
+    @property
+    def users_needed(self) -> float:
+        """About how many users it takes for a draw to be of use."""
+        needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
+        return needed / self._beyond
+
+    @property
     def power(self) -> float:
-        """p of the weights w^-p."""
-        steep = self.num_ends == 1 and self.epsilon_of_end >= STEEP_FROM
-        return POWER_OF_ONE if steep else POWER
+        """p of the weights w^-p: the larger, the more users there are to outvote them; the least without a guess."""
+        least, most = POWERS
+        return min(max(least + 0.5 * ((self.heard or 1.0) - 1.0), least), most)
 
     @cached_property
     def grid(self) -> FloatArray:
-        """Public distances from the centre, ascending, in the values' unit, shape (c,)."""
+        """Public distances from the centre, ascending, in four digits, in the values' unit, shape (c,)."""
         steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
-        return np.geomspace(self.unit, self.largest, steps + 1)
+        inside = [float(f"{width:.3e}") for width in np.geomspace(self.unit, self.largest, steps + 1)[1:-1]]
+        return np.unique(np.clip([self.unit, *inside, self.largest], self.unit, self.largest))
 
     @cached_property
     def centres(self) -> FloatArray:

@@ -25,6 +25,7 @@ from dpcore.private_choice.private_histogram import (
     PrivateCopyParameters,
     release_histogram,
 )
+from dpcore.private_choice.private_range import PrivateRange
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
@@ -240,6 +241,14 @@ def _chosen() -> None:
                         icon=":material/code:",
                         on_click=dialogs.ask,
                         args=(show_code, drawn, kind, at),
+                    )
+                if isinstance(drawn, PrivateRange):
+                    st.button(
+                        "Clamp to it on all pages",
+                        key=f"private_take_{at}",
+                        icon=":material/straighten:",
+                        on_click=setting.enter,
+                        args=({"lower": drawn.lower, "upper": drawn.upper},),
                     )
                 key = f"private_choice_file_{at}"
                 file_button.draw(

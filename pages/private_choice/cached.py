@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.private_choice import comparison
+from dpcore.private_choice import comparison, range_cost
 from dpcore.private_choice import forecast as public_forecast
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.private_choice.private_range import RangeProblem
 from pages.shared.base.cache import cached
 
 
@@ -39,3 +40,9 @@ def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> c
 def forecasts(parameters: PrivateParameters) -> tuple[public_forecast.Forecast, ...]:
     """What a draw costs on public samples."""
     return public_forecast.forecast(parameters)
+
+
+@cached(max_entries=16)
+def range_ways(problem: RangeProblem, users: float) -> range_cost.RangeWays:
+    """What ways to a range cost on public samples."""
+    return range_cost.ways(problem, users)

@@ -21,7 +21,7 @@ from dpcore.private_choice.choice import PrivateChoice, shown
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.mean.question import QUESTION as MEAN
-from pages.private_choice import actions, cached, on_pair
+from pages.private_choice import actions, cached, on_pair, on_range
 from pages.private_choice.on_pair import PairWay
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import setting
@@ -121,24 +121,39 @@ def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answe
             ),
         ),
         good_enough="",
-        detail=f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}; the release adds ε = "
-        f"{rounded_up(asked.epsilon)}. This bound may be published. The figure may not: it shows private "
-        "data.",
+        detail=f"{_spent(drawn, asked, _ends(card, asked))} This bound may be published. The figure may not: it shows "
+        "private data.",
         disclosure=drawn.facts,
         code=_code(card, drawn, asked),
     )
 
 
+def _spent(drawn: PrivateChoice, asked: PrivateParameters, ends: tuple[float | None, float | None]) -> str:
+    """What was spent on the bound, and on the range where that was drawn, and what it is with the release."""
+    of_range = on_range.in_use(*ends)
+    on_it = 0.0 if of_range is None else of_range.facts.epsilon
+    total = rounded_up(drawn.facts.epsilon + asked.epsilon + on_it)
+    said = f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}"
+    if of_range is not None:
+        said += f", that of the range ε = {rounded_up(on_it)}"
+    return f"{said}; the release adds ε = {rounded_up(asked.epsilon)}: ε = {total} in all."
+
+
+def _ends(card: Answer, asked: PrivateParameters) -> tuple[float | None, float | None]:
+    """The range of the release; of a count none."""
+    question = card.parameters
+    if isinstance(question, MeanParameters):
+        return question.lower, question.upper
+    if asked.wanted in (Wanted.CAP, Wanted.SMOOTH):
+        return setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+    return None, None
+
+
 def _code(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> CodeChoice | None:
     """The drawn number as a program; None where a mean has no range yet, and for a quantile, which bounds nothing."""
-    question = card.parameters
-    ends: tuple[float | None, float | None] = (None, None)
-    if isinstance(question, MeanParameters):
-        ends = (question.lower, question.upper)
-    elif asked.wanted in (Wanted.CAP, Wanted.SMOOTH):
-        ends = (setting.held(MEAN, "lower"), setting.held(MEAN, "upper"))
-        if None in ends:
-            return None
     if asked.wanted is Wanted.QUANTILE:
+        return None
+    ends = _ends(card, asked)
+    if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:
         return None
     return code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends)

@@ -53,6 +53,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     of = {
         "Why the number leaks": lambda: tabs.leak(found),
         "More or fewer users": lambda: tabs.over_users(found),
+        "A value range": tabs.value_range,
         "A pair per group": tabs.pair,
     }
     answer_tabs.show(

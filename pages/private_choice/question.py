@@ -109,7 +109,20 @@ QUESTION = Question(
         ),
     },
     also=From.PUBLIC.each(
-        "tabs", "choices", "empty_copy", "drew", "variance_followed", "pair_unit", "pair_largest"
+        "tabs",
+        "choices",
+        "empty_copy",
+        "drew",
+        "variance_followed",
+        "pair_unit",
+        "pair_largest",
+        "range_known",
+        "range_centre",
+        "range_lower",
+        "range_unit",
+        "range_largest",
+        "range_users",
+        "range_epsilon",
     )
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,

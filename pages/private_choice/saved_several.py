@@ -23,7 +23,8 @@ _PAIR = (
     "unit", "max_groups", "max_amount", "column",
 )  # fmt: skip
 _RANGE = (
-    "number", "epsilon_release", "asked_epsilon", "unit", "largest", "centre", "known_lower", "max_contributions",
+    "number", "epsilon_release", "asked_epsilon", "unit", "largest", "centre", "known_lower", "users",
+    "max_contributions",
     "lower", "upper", "column",
 )  # fmt: skip
 
@@ -33,7 +34,7 @@ def written(one: PrivatePair | PrivateRange) -> dict[str, Any]:
     if isinstance(one, PrivateRange):
         of = one.problem
         values: tuple[Any, ...] = (
-            Several.RANGE.value, of.epsilon_release, of.epsilon, of.unit, of.largest, of.centre, of.lower,
+            Several.RANGE.value, of.epsilon_release, of.epsilon, of.unit, of.largest, of.centre, of.lower, of.users,
             of.max_contributions, one.lower, one.upper, one.column,
         )  # fmt: skip
         return dict(zip(_RANGE, values, strict=True)) | facts_to_json(one.facts)
@@ -119,7 +120,7 @@ def _pair(found: dict[str, Part]) -> Made | None:
 def _range(found: dict[str, Part]) -> Made | None:
     names = ("epsilon_release", "asked_epsilon", "unit", "largest", "lower", "upper")
     numbers = {name: found[name].number() for name in names}
-    centre, known = _maybe(found["centre"]), _maybe(found["known_lower"])
+    centre, known, users = (_maybe(found[name]) for name in ("centre", "known_lower", "users"))
     cap = found["max_contributions"].whole(1, MAX_SIZE)
     if None in (*numbers.values(), cap):
         return None
@@ -127,9 +128,16 @@ def _range(found: dict[str, Part]) -> Made | None:
 
     def made(facts: ReleaseFacts, column: str) -> PrivateRange | None:
         asked = RangeProblem(
-            of["epsilon_release"], of["asked_epsilon"], of["unit"], of["largest"], centre, known, facts.neighbours,
+            of["epsilon_release"],
+            of["asked_epsilon"],
+            of["unit"],
+            of["largest"],
+            centre,
+            known,
+            facts.neighbours,
+            users,
             cap or 1,
-        )  # fmt: skip
+        )
         return (
             PrivateRange(of["lower"], of["upper"], facts, asked, column)
             if asked.may_draw(of["lower"], of["upper"])

@@ -23,7 +23,7 @@ from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.report.content import Line
 from pages.per_group import inputs as per_group_inputs
 from pages.per_group.question import QUESTION as PER_GROUP
-from pages.private_choice import actions, cached, on_pair, work
+from pages.private_choice import actions, cached, on_pair, on_range, work
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
@@ -121,6 +121,12 @@ def _line(kind: words.Kind, one: words.Drawn) -> Line:
         return Line(name, words.shown(one), one.facts)
     rows = wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows"
     return Line(name, rows, one.facts, number=one.value)
+
+
+def value_range() -> None:
+    """The range of a value, drawn with an ε of its own."""
+    if on_range.form(session.original().dataset):
+        st.rerun()
 
 
 def pair() -> None:

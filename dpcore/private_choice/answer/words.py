@@ -17,7 +17,8 @@ from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.forecast import Forecast
 from dpcore.private_choice.parameters import Relation, Several, Wanted
-from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.range_cost import RangeWays
 
 Drawn = PrivateChoice | PrivatePair | PrivateRange
 Kind = Wanted | Several
@@ -75,6 +76,45 @@ def usual_cost(problem: PrivatePairProblem) -> str:
     return (
         f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
         "users hold everything it can be as bad as releasing nothing."
+    )
+
+
+def range_costs(problem: RangeProblem) -> str:
+    """What the draw of a range costs in privacy, and whether it is of use for about so many users, a public guess."""
+    together = ""
+    if problem.anchor is None:
+        together = "A quarter of ε draws the middle, the rest one distance for both ends. "
+    elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
+        together = (
+            "Both ends together cost ε once, as a user's rows above the typical value and those below are together no "
+            "more than all of them. "
+        )
+    elif problem.num_ends == 2:
+        together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
+    if problem.users is None or problem.heard is None:
+        return f"{together}Enter about how many users there are to be told whether a draw is of use."
+    about = f"with about {wording.counted(problem.users, 'user')}"
+    if problem.heard < 1.0:
+        needed = wording.number(float(f"{problem.users_needed:.2g}"))
+        return (
+            f"{together}**Not recommended:** {about} a draw is of no use. What helps: about {needed} users, a larger ε "
+            "of the range, a smallest and a largest distance that are closer, or a range from what you know, which is "
+            "free."
+        )
+    return f"{together}{wording.capital(about)} a draw typically errs up to 2 or 3 times as much as the best range."
+
+
+def ways(found: RangeWays) -> str:
+    """What other ways cost beside it, on public samples."""
+
+    def times(ratio: float) -> str:
+        return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
+
+    return (
+        "On public samples with so many users, the mean error is as many times that of the best range: **this draw "
+        f"{times(found.draw)}**; two DP quantiles around 99{wording.PERCENT} of the rows {times(found.quantiles)}; "
+        f"noisy counts in bins of doubling width {times(found.bins)}; and without any ε, a range twice as wide as the "
+        f"best {times(found.twice)}, one ten times as wide {times(found.ten_times)}."
     )
 
 

@@ -49,6 +49,11 @@ def named(name: str) -> Question | None:
     return next((spec for spec in PAGES if spec.name == name), None)
 
 
+def drawing() -> Question | None:
+    """The question that draws the bounds of other questions privately; None where there is none."""
+    return next((spec for spec in PAGES if spec.draws), None)
+
+
 def page(title: str) -> Question:
     """The page with this title."""
     return next(spec for spec in PAGES if spec.title == title)

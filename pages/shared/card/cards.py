@@ -84,7 +84,7 @@ def answer(card: Answer, key: str) -> None:
 
 def _private_way(card: Answer) -> Any:
     """How the card's bound can be drawn privately: the ``Way`` of the question that draws; None where it cannot."""
-    of = next((question for question in catalogue.PAGES if question.draws), None)
+    of = catalogue.drawing()
     return None if of is None else importlib.import_module(f"pages.{of.name}.on_card").way(card)
 
 

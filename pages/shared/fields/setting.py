@@ -54,6 +54,16 @@ def follow(of: Question) -> None:
     st.session_state[ENTERED], st.session_state[SEEN] = entered, seen
 
 
+def enter(pieces: Mapping[str, Any]) -> None:
+    """Enter pieces for all pages at once, those too where a person had cleared the field."""
+    entered, seen = {**_held(ENTERED), **pieces}, dict(_held(SEEN))
+    for of in catalogue.PAGES:
+        for piece, key in _pieces(of).items():
+            if piece in pieces:
+                seen[key] = st.session_state.get(key)
+    st.session_state[ENTERED], st.session_state[SEEN] = entered, seen
+
+
 def held(of: Question, name: str) -> Any:
     """What a field holds, or will hold once its page is shown: for other pages that need it."""
     piece, key = of.fields[name].shared, of.key(name)

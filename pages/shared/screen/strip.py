@@ -5,8 +5,10 @@ A press on a step goes there: to its page, to its field or button on this one, o
 
 from __future__ import annotations
 
+import importlib
 import textwrap
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -185,8 +187,7 @@ def _range(of: Question, card: Answer | None) -> Step:
     if None in held:
         label = of.fields[ends["lower"]].label if ends else ""
         return Step("Range", MISSING, lacking=True, goal=f'input[aria-label="{label}"]')
-    low, high = (wording.entered(end) for end in held if end is not None)
-    return Step("Range", f"{low} to {high}", goal=f'input[aria-label="{of.fields[ends["lower"]].label}"]')
+    return Step("Range", _ends(*held), goal=f'input[aria-label="{of.fields[ends["lower"]].label}"]')
 
 
 def _range_elsewhere(title: str) -> Step:
@@ -197,7 +198,15 @@ def _range_elsewhere(title: str) -> Step:
     low, high = setting.held(there, "lower"), setting.held(there, "upper")
     if low is None or high is None:
         return Step("Range", MISSING, lacking=True, page=title)
-    return Step("Range", f"{wording.entered(low)} to {wording.entered(high)}", page=title)
+    return Step("Range", _ends(low, high), page=title)
+
+
+def _ends(low: Any, high: Any) -> str:
+    """The range, and what it cost where it was drawn."""
+    drawing = catalogue.drawing()
+    drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
+    cost = f", drawn, ε = {rounded_up(drawn.facts.epsilon)}" if drawn else ""
+    return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
 def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:

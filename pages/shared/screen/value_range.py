@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 
 import streamlit as st
 
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.dataset import Dataset, Values
+from pages.shared.base import catalogue
 from pages.shared.base.cache import cached
 from pages.shared.card import cards
 from pages.shared.session import session
@@ -32,6 +34,8 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
         f"{'it' if len(empty) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
+    if (drawing := catalogue.drawing()) is not None:
+        importlib.import_module(f"pages.{drawing.name}.on_range").offer(data)
     return True
 
 

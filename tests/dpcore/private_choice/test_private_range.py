@@ -26,7 +26,7 @@ EXTREME: tuple[User, ...] = (
     (3.0,) * 6 + (-100.0,), (1e9,), (-1e9, 1e9),
 )  # fmt: skip
 BOTH = RangeProblem(4.0, 1.0, 1.0, 64.0, centre=0.0)
-WIDTHS = np.geomspace(1.0, 64.0, BOTH.grid.size)
+WIDTHS = BOTH.grid
 
 
 def values_of(users: list[User]) -> Values | None:

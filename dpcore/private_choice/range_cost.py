@@ -1,0 +1,212 @@
+"""What choosing a range privately costs against the best one in the clear, and what other ways cost.
+
+The error is that of `dpcore.mean.value_range`: what clamping cuts off and weighing shifts, without letting them
+cancel, and noise. Of every way the mean of its error over draws is told, over the least error at the same bound on
+rows: exactly for the two mechanisms that draw from a grid, over simulated draws for bins. All of it is computed from
+the values: on private data as private as they are.
+
+The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.data import samples
+from dpcore.dataset import Values
+from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, Weighted, best_joint
+from dpcore.private_choice import private_range
+from dpcore.private_choice.choice import log_softmax
+from dpcore.private_choice.fixed_point import RESOLUTION
+from dpcore.private_choice.private_range import RangeProblem
+
+SHARE = 0.99
+"""Of the rows, between the two quantiles of the usual rule: half of a per cent beyond either end."""
+SUCCESS = 1.0 - 1e-9
+"""Chance that no empty bin is taken, as libraries have it."""
+RUNS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Values with the release that will use the range.
+
+    Attributes:
+        values: One per row.
+        epsilon: Of the release.
+        scale: How many times every user is there.
+    """
+
+    values: Values
+    epsilon: float
+    scale: float = 1.0
+
+    @property
+    def users(self) -> float:
+        """Users, each taken so many times."""
+        return self.scale * float(np.unique(self.values.user_codes).size)
+
+    @cached_property
+    def at_best(self) -> Weighted:
+        """The rows at the best bound; noise of ``scale`` times the users is that at ``scale`` times epsilon."""
+        problem = ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
+        return Weighted(problem, self.best.threshold)
+
+    @cached_property
+    def best(self) -> RangeChoice:
+        """The best range and bound in the clear."""
+        return best_joint(ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3)))
+
+    def ratios(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """Errors of all pairs of ends over the least one, shape (L, U)."""
+        of, mean = self.at_best, self.at_best.problem.mean
+        low, high = lower - mean, upper - mean
+        bias = of.cut_below(low)[:, None] + of.cut_above(high)[None, :] + of.bounding
+        noise = of.noise * np.maximum(high[None, :] - low[:, None], 0.0)
+        return np.asarray(np.hypot(bias, noise) / self.best.error)
+
+    def tails(self, values: Values, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
+        """As `private_range.tails`, of ``scale`` times the users."""
+        return tuple(
+            np.rint(part * self.scale).astype(np.int64) for part in private_range.tails(values, ends, cap)
+        )
+
+
+def of_draw(table: Table, problem: RangeProblem) -> float:
+    """Mean error of a draw over the least error, exactly; the centre, or L, is public.
+
+    Args:
+        table: The values.
+        problem: The question, with a centre or a known L.
+    """
+    anchor = problem.anchor
+    assert anchor is not None
+    slope, cap = problem.epsilon_of_end / (2.0 * RESOLUTION), int(problem.max_contributions)
+    upper = problem.ends(anchor)
+    chance_upper = _law(slope, problem.scores(table.tails(table.values, upper, cap), anchor))
+    if problem.lower is not None:
+        return float(table.ratios(np.array([anchor]), upper)[0] @ chance_upper)
+    mirrored, lower = private_range.mirrored(table.values), -problem.ends(-anchor)
+    assert mirrored is not None
+    chance_lower = _law(slope, problem.scores(table.tails(mirrored, -lower, cap), anchor))
+    return float(chance_lower @ table.ratios(lower, upper) @ chance_upper)
+
+
+def _law(slope: float, scores: list[int]) -> FloatArray:
+    return np.exp(log_softmax(slope * np.array(scores, dtype=np.float64)))
+
+
+def of_quantiles(table: Table, problem: RangeProblem, share: float = SHARE) -> float:
+    """The same of two DP quantiles over the grid, all candidates alike, half of epsilon each, their target public."""
+    grid = problem.grid
+    ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - share) / 2.0
+    target, slope = out * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
+
+    def law(values: Values | None) -> FloatArray:
+        assert values is not None
+        above, reached = table.tails(values, ends)
+        return np.exp(log_softmax(-slope * np.maximum(np.maximum(above - target, target - reached), 0.0)))
+
+    upper, lower = law(table.values), law(private_range.mirrored(table.values))[::-1]
+    # Ends in the wrong order are put in the right one, as whoever calls a library would.
+    ordered = table.ratios(ends, ends)
+    ordered = np.where(ends[None, :] >= ends[:, None], ordered, ordered.T)
+    return float(lower @ ordered @ upper)
+
+
+def of_bins(
+    table: Table, problem: RangeProblem, success: float = SUCCESS, runs: int = RUNS, seed: int = 0
+) -> float:
+    """The same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
+
+    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - success. Where none
+    passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to this
+    way than libraries are.
+    """
+    first, last = math.floor(math.log2(problem.unit)), math.ceil(math.log2(problem.largest))
+    edges = 2.0 ** np.arange(first, last + 1)
+    ends = np.concatenate((-edges[::-1], [0.0], edges))
+    _, place, counts = np.unique(table.values.user_codes, return_inverse=True, return_counts=True)
+    weight = table.scale / counts[place]
+    inside = np.clip(np.searchsorted(ends, table.values.values, side="right") - 1, 0, ends.size - 2)
+    held = np.bincount(inside, weights=weight, minlength=ends.size - 1)
+    # One empty bin stays below b ln(1 / (2 (1 - p))) with chance p; all of them at p^(number of bins).
+    one = success ** (1.0 / held.size)
+    threshold = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) / problem.epsilon
+    noise = np.random.default_rng(seed).laplace(0.0, 1.0 / problem.epsilon, (runs, held.size))
+    passes = held + noise >= threshold
+    some = passes.any(axis=1)
+    low = np.where(some, passes.argmax(axis=1), 0)
+    high = np.where(some, held.size - passes[:, ::-1].argmax(axis=1), held.size)
+    return float(np.mean(table.ratios(ends, ends)[low, high]))
+
+
+def of_guess(table: Table, factor: float) -> float:
+    """The same of a range that is ``factor`` times as wide as the best one on either side of its middle; it is free."""
+    middle, half = (table.best.lower + table.best.upper) / 2.0, (table.best.upper - table.best.lower) / 2.0
+    ends = (np.array([middle - factor * half]), np.array([middle + factor * half]))
+    return float(table.ratios(*ends)[0, 0])
+
+
+@dataclass(frozen=True)
+class RangeWays:
+    """What ways to a range cost on public samples: mean error over the least one, the largest over the samples.
+
+    Attributes:
+        draw: The draw asked for.
+        quantiles: Two DP quantiles.
+        bins: Noisy counts in bins.
+        twice: A range twice as wide as the best, from knowledge.
+        ten_times: One ten times as wide.
+    """
+
+    draw: float
+    quantiles: float
+    bins: float
+    twice: float
+    ten_times: float
+
+
+SAMPLES = ("shop-events", "item-ratings")
+"""Public samples with values."""
+
+
+def ways(problem: RangeProblem, users: float) -> RangeWays:
+    """What the ways cost on public samples, each user of which is taken so often that there are so many.
+
+    The grid has as many powers of ten as that of ``problem``, about the best range of each sample; the centre is the
+    sample's median in one digit, and where L is known or nothing is, it counts as known likewise.
+    """
+    found = []
+    for key in SAMPLES:
+        values = samples.load(key).values
+        assert values is not None
+        count = float(np.unique(values.user_codes).size)
+        table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
+        half = (table.best.upper - table.best.lower) / 2.0
+        middle = float(f"{np.median(values.values):.0e}")
+        asked = RangeProblem(
+            problem.epsilon_release,
+            problem.epsilon,
+            half / math.sqrt(span),
+            half * math.sqrt(span),
+            None if problem.lower is not None else middle,
+            table.best.lower if problem.lower is not None else None,
+            problem.neighbours,
+            users,
+        )
+        found.append(
+            (
+                of_draw(table, asked),
+                of_quantiles(table, asked),
+                of_bins(table, asked),
+                of_guess(table, 2.0),
+                of_guess(table, 10.0),
+            )
+        )
+    return RangeWays(*(float(worst) for worst in np.max(found, axis=0)))

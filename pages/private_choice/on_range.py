@@ -1,0 +1,152 @@
+"""The range of a value, drawn privately: the form for it, wherever a range is asked for, and what becomes of it.
+
+The machinery finds this module by `Question.draws` of the question that it belongs to, as it does `on_card`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import streamlit as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.dataset import Dataset
+from dpcore.private_choice import private_range
+from dpcore.private_choice.answer import words
+from dpcore.private_choice.parameters import Relation, Several
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from pages.private_choice import actions, cached
+from pages.private_choice.question import QUESTION
+from pages.shared.base import dialogs, keys
+from pages.shared.fields import fields, setting
+from pages.shared.session import session
+
+
+class Known(enum.Enum):
+    """What is known of the values beforehand."""
+
+    TYPICAL = "A typical value"
+    LOWEST = "The lowest, L"
+    NEITHER = "Neither"
+
+
+PUBLIC = "Public: from what the quantity is, not from the data."
+FIRST_EPSILON = 0.25
+
+
+def offer(data: Dataset) -> None:
+    """The button that leads to the form, where a page asks for the range of private values."""
+    if data.values is None or data.release is not None or not data.is_private:
+        return
+    st.button(
+        "Choose it privately",
+        key="private_range_ask",
+        icon=":material/casino:",
+        help="Draws L and U from the data with an ε of its own. What you know of the quantity costs nothing.",
+        on_click=dialogs.ask,
+        args=(_dialog, data),
+    )
+
+
+@st.dialog(
+    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=dialogs.closed
+)
+def _dialog(data: Dataset) -> None:
+    if form(data):
+        dialogs.closed()
+        st.rerun()
+
+
+def form(data: Dataset) -> bool:
+    """What is known, what a draw costs, and its button. Returns whether it was pressed just now."""
+    if data.values is None:
+        st.info("A range is drawn from values, and the data in use have none.")
+        return False
+    st.markdown(
+        "L and U from what you know of the quantity cost nothing, and are the first choice. Where you do not know "
+        "them, they can be drawn, with an ε of their own."
+    )
+    asked = _asked()
+    if isinstance(asked, InvalidInput):
+        fields.say(asked.problems)
+        return False
+    if asked is None:
+        st.caption("Fill in the fields to see what a draw spends and what it is good for.")
+        return False
+    st.markdown(f"{words.range_costs(asked)} {actions.would_spend(_facts(asked))}")
+    if asked.users is not None:
+        st.markdown(words.ways(cached.range_ways(asked, min(max(asked.users, 10.0), 1e6))))
+    what = "L and U" if asked.lower is None else "U"
+    return st.button(
+        f"Draw {what} (ε = {rounded_up(asked.epsilon)})",
+        key="private_range_draw",
+        icon=":material/casino:",
+        type=fields.main_button(),
+        on_click=draw,
+        args=(asked, data),
+    )
+
+
+def _facts(asked: RangeProblem) -> ReleaseFacts:
+    return ReleaseFacts(asked.epsilon, 0.0, asked.neighbours, "not yet drawn")
+
+
+def draw(asked: RangeProblem, data: Dataset) -> None:
+    """Draw the range and let all pages clamp to it; for callbacks."""
+    values = data.values
+    assert values is not None
+    drawn = actions.keep(Several.RANGE, lambda: private_range.choose(asked, values, session.record))
+    if isinstance(drawn, PrivateRange):
+        setting.enter({"lower": drawn.lower, "upper": drawn.upper})
+
+
+def in_use(lower: float | None, upper: float | None) -> PrivateRange | None:
+    """The draw that a range in use is, on the data behind what is in use; None where it is entered."""
+    found = [one for _, one in actions.choices() if isinstance(one, PrivateRange)]
+    return next((one for one in reversed(found) if (one.lower, one.upper) == (lower, upper)), None)
+
+
+def _asked() -> RangeProblem | InvalidInput | None:
+    state, key = st.session_state, QUESTION.key
+    state.setdefault(key("range_known"), Known.TYPICAL)
+    state.setdefault(key("range_epsilon"), FIRST_EPSILON)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        known = fields.choice("You know", {one: one.value for one in Known}, key("range_known"))
+        centre = lower = None
+        if known is Known.TYPICAL:
+            centre = fields.number(
+                "Typical value", key("range_centre"), f"Near the middle. {PUBLIC}", width=130
+            )
+        elif known is Known.LOWEST:
+            lower = fields.number(
+                "Lowest value L", key("range_lower"), f"Then U alone is drawn. {PUBLIC}", width=130
+            )
+        epsilon = fields.number(
+            "ε of the range", key("range_epsilon"), "Comes on top of all others.", width=110
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        unit = fields.number(
+            "Smallest distance",
+            key("range_unit"),
+            f"No end is drawn closer to the value that you know. {PUBLIC}",
+            width=150,
+        )
+        largest = fields.number(
+            "Largest distance", key("range_largest"), f"No end is drawn farther from it. {PUBLIC}", width=150
+        )
+        users = fields.number(
+            "Users, about",
+            key("range_users"),
+            "From what you know. Whether a draw is of use depends on it; the number in the data is private.",
+            width=130,
+        )
+    lacking = {Known.TYPICAL: centre, Known.LOWEST: lower, Known.NEITHER: 0.0}[known] is None
+    release = state.get(keys.EPSILON)
+    if epsilon is None or unit is None or largest is None or lacking or release is None:
+        return None
+    relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
+    try:
+        return RangeProblem(float(release), epsilon, unit, largest, centre, lower, relation.neighbours, users)
+    except InvalidInput as refused:
+        return refused

@@ -1,0 +1,185 @@
+"""The range drawn privately: from Mean and on Choose privately, its account, and what the pages do with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dpcore.common.checks import Problems
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.strict_json import Part
+from dpcore.data import samples
+from dpcore.private_choice import range_cost
+from dpcore.private_choice.answer import words
+from dpcore.private_choice.parameters import Several
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from pages.private_choice import saved
+from pages.private_choice.on_range import Known
+from tests.pages.driving import fine, go, new_app, open_app, shown_texts, with_data
+from tests.pages.shared.test_one_setting import strip
+
+SHOP = samples.load("shop-events")
+SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
+FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
+FORM = {
+    "known": Known.TYPICAL,
+    "centre": 20.0,
+    "unit": 1.0,
+    "largest": 1000.0,
+    "users": 400.0,
+    "epsilon": 0.5,
+}
+
+
+def filled(at, **form):
+    for name, value in {**FORM, **form}.items():
+        at.session_state[f"private_choice.range_{name}"] = value
+
+
+def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> None:
+    at = fine(with_data(open_app("Mean"), SECRET).run())
+    filled(at)
+    opened = fine(at.button(key="private_range_ask").click().run())
+    told = shown_texts(opened)
+    assert "cost nothing, and are the first choice" in told
+    assert "Both ends together cost ε once" in told
+    assert "Spends ε = 0.5" in told
+    fine(opened.button(key="private_range_draw").click().run())
+    ((_, held),) = at.session_state["private_choice.choices"].items()
+    ((kind, drawn),) = held
+    assert kind is Several.RANGE
+    assert drawn.lower < 20.0 < drawn.upper
+    fine(at.run())
+    assert at.number_input(key="mean.lower").value == drawn.lower
+    assert at.number_input(key="mean.upper").value == drawn.upper
+    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    # Then the bound, on the same account.
+    at.session_state["private_choice.epsilon_choice"] = 0.2
+    fine(at.run())
+    fine(at.button(key="mean_card_draw").click().run())
+    shown = shown_texts(at)
+    assert "The draw has spent ε = 0.2, that of the range ε = 0.5" in shown
+    assert "the release adds ε = 1: ε = 1.7 in all" in shown
+    ((_, ledger),) = at.session_state["ledgers"].items()
+    assert [one.epsilon for one in ledger.releases] == pytest.approx([0.5, 0.2])
+    code = "".join(block.value for block in fine(at.button(key="mean_card_code").click().run()).code)
+    assert repr(drawn.lower) in code or f"{drawn.lower:g}" in code
+    assert f"{drawn.upper:g}" in code
+    # Other pages clamp to it, too, and Choose privately lists both.
+    go(at, "Quantile")
+    assert at.number_input(key="quantile.high").value == drawn.upper
+    go(at, "Choose privately")
+    assert f"Range of a value, L and U: **{words.shown(drawn)}**" in shown_texts(at)
+    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    # Where another range is entered, it is not the drawn one any more; a press takes it back.
+    at.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
+    assert "drawn" not in strip(fine(at.run()))["Range"]
+    fine(at.button(key="private_take_0").click().run())
+    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    # Other data have no drawn range, and none to clamp to.
+    fine(
+        with_data(
+            at,
+            replace(
+                SECRET,
+                histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2),
+                values=None,
+                totals=None,
+                pairs=None,
+            ),
+        ).run()
+    )
+    assert "drawn" not in strip(go(at, "Mean"))["Range"]
+
+
+def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
+    at = new_app("Choose privately")
+    with_data(at, SECRET)
+    at.session_state["private_choice.tabs"] = "A value range"
+    fine(at.run())
+    assert "Fill in the fields" in shown_texts(at)
+    filled(at, users=50.0)
+    told = shown_texts(fine(at.run()))
+    assert "Not recommended" in told
+    assert "which is free" in told
+    assert "DP quantiles" in told
+    filled(at, users=None)
+    assert "Enter about how many users" in shown_texts(fine(at.run()))
+    filled(at, known=Known.LOWEST, lower=0.0, users=5000.0)
+    fine(at.run())
+    assert at.button(key="private_range_draw").label.startswith("Draw U")
+    filled(at, known=Known.NEITHER)
+    assert "A quarter of ε draws the middle" in shown_texts(fine(at.run()))
+    filled(at, unit=5.0, largest=1.0)
+    assert "unit must lie below largest" in shown_texts(fine(at.run())).lower()
+    assert "private_choice.choices" not in at.session_state
+
+
+def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
+    said = []
+    for data in (SECRET, replace(SECRET, values=replace(SHOP.values, values=SHOP.values.values * 7.0 + 3.0))):
+        at = new_app("Choose privately")
+        with_data(at, data)
+        at.session_state["private_choice.tabs"] = "A value range"
+        filled(at)
+        shown = shown_texts(fine(at.run()))
+        said.append(shown[shown.index("cost nothing, and are") : shown.index("ten times as wide")])
+    assert said[0] == said[1]
+
+
+def test_words_for_every_relation_and_number_of_users() -> None:
+    asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
+    assert "typically" in words.range_costs(asked)
+    assert "cost twice" in words.range_costs(replace(asked, neighbours=Neighbours.REPLACE_USER))
+    few = replace(asked, users=20.0)
+    assert "Not recommended" in words.range_costs(few)
+    assert "typically" in words.range_costs(replace(asked, users=few.users_needed))
+    assert few.power == 1.5 < asked.power <= 2.5
+
+
+def test_other_ways_cost_what_they_do_on_the_samples() -> None:
+    found = range_cost.ways(RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0)
+    assert 1.0 <= found.draw < 3.0
+    assert found.draw < found.quantiles
+    assert 1.0 < found.twice < found.ten_times < 11.0
+
+
+def test_a_session_file_carries_it_beside_what_it_cost() -> None:
+    asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=20.0, users=400.0)
+    drawn = PrivateRange(20.0 - float(asked.grid[5]), 20.0 + float(asked.grid[9]), FACTS, asked, "amount")
+    known = replace(asked, centre=None, lower=3.0)
+    middle = replace(asked, centre=None)
+    others = (
+        PrivateRange(3.0, 3.0 + float(known.grid[7]), FACTS, known, "amount"),
+        PrivateRange(
+            float(middle.centres[4] - middle.grid[3]),
+            float(middle.centres[4] + middle.grid[3]),
+            FACTS,
+            middle,
+            "",
+        ),
+    )
+
+    def read(content: object, account: Ledger) -> tuple[object, list[str]]:
+        problems = Problems()
+        found = saved.from_json(Part(content, "", problems), {"digest": account})
+        return found, [one.what for one in problems.found]
+
+    for one in (drawn, *others):
+        held = {"digest": ((Several.RANGE, one),)}
+        written = json.loads(json.dumps(saved.to_json(held)))
+        assert read(written, Ledger().after(FACTS)) == (held, [])
+        assert read(written, Ledger())[1]
+        for name, wrong in (
+            ("lower", one.lower + 1e-3),
+            ("upper", "x"),
+            ("epsilon", 0.7),
+            ("unit", 0.0),
+            ("centre", ""),
+        ):
+            changed = json.loads(json.dumps(written))
+            changed["digest"][0][name] = wrong
+            assert read(changed, Ledger().after(FACTS))[1], name
