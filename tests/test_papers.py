@@ -86,7 +86,7 @@ def tabs(folder: str) -> set[str]:
     found = {layout.BEHIND, layout.DOWNLOADS, layout.COMPUTED}
     for path in (ROOT / "pages" / folder).glob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if "lazy_tabs" not in text and "answer_tabs" not in text:
+        if "answer_tabs" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             keys: list[ast.expr | None] = []

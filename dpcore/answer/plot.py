@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy.typing as npt
 
@@ -406,9 +407,10 @@ class Plot:
     note: str = ""
     handle: Handle | None = None
 
-    def column(self, name: str) -> npt.ArrayLike:
-        """The column of this name, of the file or of the guides."""
-        return self.columns[name] if name in self.columns else (self.guides or {})[name]
+    @cached_property
+    def drawn(self) -> Mapping[str, npt.ArrayLike]:
+        """All that is drawn, by name: the columns of the file, and the guides."""
+        return {**(self.guides or {}), **self.columns}
 
     def within(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
         """The same with axes that begin and end elsewhere."""

@@ -311,14 +311,18 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         value: Objective of the candidate to be proved.
     """
     target = value * (1.0 - CAP_TOLERANCE)
+    # With so many sizes at or below a cap; asked for once, not in every round.
+    rows_below, users_above, _ = histogram.pieces_after(slice(None))
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
     first, last = histogram.min_size, histogram.max_size
     left = np.unique(np.geomspace(first, last, 65).astype(np.int64).clip(first, last))
     right = np.append(left[1:] - 1, last)
     proved = math.inf
     while left.size:
-        ends = capped_losses(histogram, np.stack((left, right)))
-        bounds = ends.largest_weight[0] ** 2 + trade_off * ends.squared_weights[1]
+        ends = np.stack((left, right)).astype(np.float64)
+        reached = np.searchsorted(histogram.sizes, ends, side="right")
+        kept = rows_below[reached] + ends * users_above[reached]
+        bounds = (ends[0] / kept[0]) ** 2 + trade_off / kept[1]
         done = (bounds >= target) | (left == right)
         if done.any():
             proved = min(proved, float(bounds[done].min()))

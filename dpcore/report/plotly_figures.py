@@ -77,7 +77,7 @@ def _drawn(plot: Plot) -> charts.Sketch:
     fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
     # Several items read the same grid, and to find it takes longer than to draw them.
-    grid = functools.cache(lambda x, y: regions.Grid.of(plot.column(x), plot.column(y)))
+    grid = functools.cache(lambda x, y: regions.Grid.of(plot.drawn[x], plot.drawn[y]))
     for item in plot.items:
         if shared and not getattr(item, "legend", ""):
             _share(fig, shared)
@@ -109,10 +109,10 @@ def _drawn(plot: Plot) -> charts.Sketch:
             case Regions():
                 _regions(fig, plot, item, grid(item.x, item.y))
             case Hatched():
-                regions.hatch(fig, grid(item.x, item.y), plot.column(item.of), item.name, item.pattern)
+                regions.hatch(fig, grid(item.x, item.y), plot.drawn[item.of], item.name, item.pattern)
             case Border():
                 line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 2.5}
-                regions.border(fig, grid(item.x, item.y), plot.column(item.of), item.name, line)
+                regions.border(fig, grid(item.x, item.y), plot.drawn[item.of], item.name, line)
             case Mark():
                 words = hover(plot, item.name) + (f"<br>{item.also}" if item.also else "")
                 point = charts.marker_data(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
@@ -198,7 +198,7 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     if of.bins:
         line["shape"] = "hvh"
     meant = _meant(plot, of)
-    across, upwards = np.asarray(plot.column(of.x))[meant], _upwards(plot, of.y)[meant] * of.factor
+    across, upwards = np.asarray(plot.drawn[of.x])[meant], _upwards(plot, of.y)[meant] * of.factor
     group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
     if of.legend:
         group["legendgroup"] = of.legend
@@ -209,7 +209,7 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
     words = hover(plot, of.name)
     if of.also is not None:
         words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
-        group["customdata"] = np.asarray(plot.column(of.also[1]))[meant]
+        group["customdata"] = np.asarray(plot.drawn[of.also[1]])[meant]
     if of.shaded:
         group["legendgroup"] = of.name
     else:
@@ -221,7 +221,7 @@ def _shade(fig: charts.Sketch, plot: Plot, of: Curve) -> None:
     """Fill between an item's ends; where one is not known the curve itself is."""
     meant = _meant(plot, of)
     across, middle, low, high = (
-        np.asarray(plot.column(name), dtype=np.float64)[meant] for name in (of.x, of.y, of.low, of.high)
+        np.asarray(plot.drawn[name], dtype=np.float64)[meant] for name in (of.x, of.y, of.low, of.high)
     )
     low, high = (np.where(np.isnan(end), middle, end) for end in (low, high))
     color = _pale(LINES[of.tint or of.look]["color"], 0.16)
@@ -239,7 +239,7 @@ def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], a
     if not (of.low and of.high):
         return {}
     low, high = (
-        np.asarray(plot.column(name), dtype=np.float64)[_meant(plot, of)] for name in (of.low, of.high)
+        np.asarray(plot.drawn[name], dtype=np.float64)[_meant(plot, of)] for name in (of.low, of.high)
     )
     # Of their own: Streamlit's theme draws all that have none in one colour.
     color = charts.NEUTRAL if isinstance(of, Bars) else LINES[of.look]["color"]
@@ -248,10 +248,8 @@ def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], a
 
 def _bars(plot: Plot, of: Bars) -> dict[str, Any]:
     meant, flat = _meant(plot, of), plot.y.scale is Scale.NAMES
-    names, values = (
-        np.asarray(plot.column(name))[meant] for name in ((of.y, of.x) if flat else (of.x, of.y))
-    )
-    also = [np.asarray(plot.column(column))[meant] for _, column in of.also]
+    names, values = (np.asarray(plot.drawn[name])[meant] for name in ((of.y, of.x) if flat else (of.x, of.y)))
+    also = [np.asarray(plot.drawn[column])[meant] for _, column in of.also]
     along, axis = ("x", plot.x) if flat else ("y", plot.y)
     # Of a bar that does not begin at 0, Plotly says how long it is.
     words = hover(plot, of.name).replace(f"%{{{along}:{axis.number}}}", f"%{{customdata[0]:{axis.number}}}")
@@ -272,12 +270,12 @@ def _bars(plot: Plot, of: Bars) -> dict[str, Any]:
 
 def _meant(plot: Plot, of: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
     """The rows of the columns that an item is drawn of."""
-    return slice(None) if of.where is None else np.asarray(plot.column(of.where[0])) == of.where[1]
+    return slice(None) if of.where is None else np.asarray(plot.drawn[of.where[0]]) == of.where[1]
 
 
 def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
     """A column along the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
-    values = np.asarray(plot.column(name), dtype=np.float64)
+    values = np.asarray(plot.drawn[name], dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
         return values
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
@@ -287,14 +285,14 @@ def _regions(fig: charts.Drawing, plot: Plot, of: Regions, grid: regions.Grid) -
     said, column = of.also
     words = f"{hover(plot, '').removeprefix('<br>')}<br>{said}: %{{customdata:.3~g}}"
     kinds = [(name, LINES[look]["color"]) for name, look in of.kinds]
-    covered = [plot.column(item.of) for item in plot.items if isinstance(item, Hatched)]
-    values = plot.column(of.of), plot.column(column)
+    covered = [plot.drawn[item.of] for item in plot.items if isinstance(item, Hatched)]
+    values = plot.drawn[of.of], plot.drawn[column]
     regions.regions(fig, grid, values, kinds, words, covered)
 
 
 def _cells(plot: Plot, of: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
     """The cells, and the line around those near the least; multiples are drawn on a log scale, the lightest 1."""
-    x, y, values = grid.x, grid.y, grid.of_column(plot.column(of.of))
+    x, y, values = grid.x, grid.y, grid.of_column(plot.drawn[of.of])
     times, most = values / max(of.least, np.finfo(np.float64).tiny), of.ticks[-1]
     scale = {
         "title": {"text": of.scale, "side": "right"},
@@ -332,9 +330,9 @@ def _shares(plot: Plot, of: Shares) -> dict[str, Any]:
     color = LINES[of.look]["color"]
     return {
         "type": "heatmap",
-        "x": plot.column(of.x),
+        "x": plot.drawn[of.x],
         "y": np.arange(len(of.of)),
-        "z": np.array([plot.column(name) for name in of.of], dtype=np.float64),
+        "z": np.array([plot.drawn[name] for name in of.of], dtype=np.float64),
         "zmin": 0.0,
         "zmax": 1.0,
         # From next to nothing, so that it lies well on a light and on a dark page.
@@ -354,11 +352,11 @@ def _points(plot: Plot, of: Points) -> dict[str, Any]:
     look = {"color": LINES[of.look]["color"], "size": of.size, **({"symbol": of.symbol} if of.symbol else {})}
     if of.opacity < 1.0:
         look["opacity"] = of.opacity
-    across, words = np.asarray(plot.column(of.x))[meant], hover(plot, of.name)
+    across, words = np.asarray(plot.drawn[of.x])[meant], hover(plot, of.name)
     if of.nudge != 1.0:
         words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across
         across = across * of.nudge
     if of.told:
         words = f"{of.name}<br>{of.told}: %{{customdata:,}}"
-        more["customdata"] = np.asarray(plot.column(of.told))[meant]
+        more["customdata"] = np.asarray(plot.drawn[of.told])[meant]
     return charts.points_data(of.name, across, middle, look, words, **more)

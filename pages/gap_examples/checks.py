@@ -16,7 +16,7 @@ from pages.gap_examples import cached, proof
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import tables
-from pages.shared.card import cards, number_grid
+from pages.shared.card import cards, number_elements
 from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 from pages.shared.session import session
@@ -37,9 +37,9 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     line = gap_examples.dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
         short = gap_examples.supremum().ratio - comparison.ratio
-        number_grid.single("Its ratio", f"{comparison.ratio:.6f}", f"short by {short:.2g}")
+        number_elements.single("Its ratio", f"{comparison.ratio:.6f}", f"short by {short:.2g}")
         stands = "The ratio of the two groups that the grey line stands for: at least the table's own."
-        number_grid.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
+        number_elements.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
     with right:
         plots.draw(gap_plots.line(comparison))
     st.markdown(

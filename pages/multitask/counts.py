@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.multitask.answer import MultitaskFound, details, tab_words
 from pages.multitask import cached, inputs
-from pages.shared.card import cards, number_grid
+from pages.shared.card import cards, number_elements
 from pages.shared.screen import plots
 
 
@@ -25,16 +25,16 @@ def show_counts(of: MultitaskFound) -> None:
     with left:
         with st.grid(2, min_column_width=140, gap="small"):
             of_exact = "of that with exact sizes"
-            number_grid.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
-            number_grid.single("With n̂ alone, at least 1", f"{wording.number(without)}×", of_exact)
-            number_grid.single(
+            number_elements.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
+            number_elements.single("With n̂ alone, at least 1", f"{wording.number(without)}×", of_exact)
+            number_elements.single(
                 "Cost factor",
                 f"{wording.number(found.cost_factor)}×",
                 "theorem B.2",
                 "(1/m) Σ (n̂ + s)/n: what the paper's bound for strongly convex losses loses by estimating.",
             )
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
-            number_grid.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
+            number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(tab_words.counts(of.weighed, found))
     with right:
         plots.draw(details.counts(of.tasks, counts))

@@ -15,7 +15,7 @@ from pages.multitask.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, lazy_tabs, plots
+from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session, stand_ins
 
 NO_TASKS = (
@@ -90,7 +90,7 @@ def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     if answer is not None:
         of[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
     of[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
-    lazy_tabs.draw(of, QUESTION.key("tabs"))
+    answer_tabs.draw_tabs(of, QUESTION.key("tabs"))
 
 
 layout.show(QUESTION, body)

@@ -11,7 +11,7 @@ from dpcore.start import presets
 from dpcore.start.answer import answered
 from dpcore.start.answer.answer import ASSUMED, dots_said
 from dpcore.start.parameters import StartParameters
-from pages.shared.base import keys, projector
+from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
@@ -87,7 +87,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
         persist_state="session",
         format_func=wording.number,
         disabled=played is not None,
-        width=projector.wide(field.width or 210),
+        width=fields.wide(field.width or 210),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore.answer import Bars, Cells, Curve, Level, Mark
 from pages.shared.base import keys
-from pages.shared.card import key_number
+from pages.shared.card import number_elements
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
 from tests.pages.driving import (
@@ -293,7 +293,7 @@ def opened(case):
 
 def numbers_shown(at, key):
     """(label, value) of a card's large number and of its error; empty where it has none."""
-    wanted = key_number.KEY_BEGINS + key
+    wanted = number_elements.LARGE_BEGINS + key
     proto = next((e.proto for e in at.get("bidi_component") if e.proto.id.endswith(wanted)), None)
     if proto is None:
         return []
@@ -416,21 +416,21 @@ def assert_script_has_what_the_page_has(at, content, made):
         if isinstance(item, Curve):
             x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
             meant = (
-                slice(None) if item.where is None else np.asarray(main.column(item.where[0])) == item.where[1]
+                slice(None) if item.where is None else np.asarray(main.drawn[item.where[0]]) == item.where[1]
             )
-            np.testing.assert_array_equal(x, np.asarray(main.column(item.x))[meant])
-            column = np.asarray(main.column(item.y), dtype=np.float64)[meant]
+            np.testing.assert_array_equal(x, np.asarray(main.drawn[item.x])[meant])
+            column = np.asarray(main.drawn[item.y], dtype=np.float64)[meant]
             # All main figures here have log axes, with gaps at 0 and at infinity.
             np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
         elif isinstance(item, Cells):
             drawn = chart(at, main.key.replace("-", "_"))["data"][0]
-            np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), main.column(item.of))
+            np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), main.drawn[item.of])
         elif isinstance(item, Bars):
             (drawn,) = (
                 one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
             )
-            assert drawn["x"] == main.column(item.x)
-            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, main.column(item.y))
+            assert drawn["x"] == main.drawn[item.x]
+            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, main.drawn[item.y])
         elif isinstance(item, Level) and item.upright:
             x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert list(x) == [item.at, item.at]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
 from pages.shared.base import keys
@@ -12,8 +10,6 @@ MARK = "present"
 """In the address; any link takes it along."""
 TYPE_SIZE, USUAL_SIZE = 22, 16
 """Of the page's root, in pixels: nearly all that Streamlit draws is measured in it, and figures follow."""
-
-Width = int | Literal["stretch"]
 
 
 def is_on() -> bool:
@@ -26,11 +22,6 @@ def is_on() -> bool:
 def type_size() -> str:
     """Of the page's root, in CSS; empty where it is the usual one."""
     return f"{TYPE_SIZE}px" if is_on() else ""
-
-
-def wide(width: Width) -> Width:
-    """The width of a field in pixels, wider where its letters are larger."""
-    return width * TYPE_SIZE // USUAL_SIZE if isinstance(width, int) and is_on() else width
 
 
 def button() -> None:

@@ -103,14 +103,15 @@ class Field:
         """How a sentence names it that says what is wrong with what it holds."""
         return self.sentence or self.asked or self.label
 
-    def typed(self, hint: Any, own_data: bool) -> Field:
-        """With what follows from the type that the parameters object gives it."""
+    def typed(self, hint: Any, default: Any, own_data: bool) -> Field:
+        """With what follows from the type and the default that the parameters object gives it."""
         kinds = typing.get_args(hint) or (hint,)
         is_number = int in kinds or float in kinds
         comes_from = From.OWN_DATA if own_data and self.comes_from is From.DATA else self.comes_from
         return replace(
             self,
             comes_from=comes_from,
+            first=(None if default is MISSING else default) if self.first is UNSET else self.first,
             holds=next((kind for kind in (bool, str) if kind in kinds), float),
             sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
             whole=self.whole or int in kinds,
@@ -183,10 +184,13 @@ class Question:
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
         hints = {} if self.parameters is None else typing.get_type_hints(self.parameters)
-        typed = {name: field.typed(hints[name], self.own_data) for name, field in self.fields.items()}
+        usual = {} if self.parameters is None else {f.name: f.default for f in fields(self.parameters)}
+        typed = {
+            name: field.typed(hints[name], usual[name], self.own_data) for name, field in self.fields.items()
+        }
         object.__setattr__(self, "fields", typed)
 
-    @property
+    @functools.cached_property
     def own_account(self) -> str:
         """What the session holds, by name, of what was released of the page's own data; empty for none.
 
@@ -212,7 +216,7 @@ class Question:
             raise KeyError(f"{self.name} declares no {name}")
         return f"{self.name}.{name}"
 
-    @property
+    @functools.cached_property
     def widgets(self) -> dict[str, str]:
         """Session key by field of the parameters object, the shared epsilon among them."""
         shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
@@ -249,8 +253,7 @@ class Question:
 
     def first(self, name: str) -> Any:
         """What a field begins with."""
-        declared = self.field(name).first
-        return self._default(name) if declared is UNSET else declared
+        return (EPSILON if name == "epsilon" else self.fields[name]).first
 
     def forgotten(self, name: str) -> Any:
         """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.
@@ -258,11 +261,6 @@ class Question:
         A default range of values would look like a choice that somebody made.
         """
         return None if self.field(name).comes_from is From.VALUES else self.first(name)
-
-    def _default(self, name: str) -> Any:
-        assert self.parameters is not None
-        default = next(f.default for f in fields(self.parameters) if f.name == name)
-        return None if default is MISSING else default
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from dpcore.answer import Answer
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from pages.shared.base import catalogue, dialogs, keys, page_run
-from pages.shared.card import code_panel, key_number, number_grid
+from pages.shared.card import code_panel, number_elements
 from pages.shared.fields import fields
 
 BADGES = {
@@ -58,7 +58,7 @@ def answer(card: Answer, key: str) -> None:
         if card.numbers:
             number, *others = card.numbers
             error = (others[0].label, others[0].text, others[0].note) if others else None
-            key_number.show(number.label, number.text, number.note, number.copied, key, error)
+            number_elements.large(number.label, number.text, number.note, number.copied, key, error)
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
         label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
         to_draw = way is not None and way.drawn is None
@@ -108,7 +108,9 @@ def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
 def behind(card: Answer) -> None:
     """What stands behind the answer, in a tab: how sure it is, what is assumed, what changes it costs."""
     if len(card.numbers) > 1:
-        number_grid.show([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
+        number_elements.grid(
+            [(item.label, item.text, item.note, item.help) for item in card.numbers], "behind"
+        )
     left, right = st.columns(2, gap="large")
     with left:
         facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())

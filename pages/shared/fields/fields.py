@@ -27,6 +27,14 @@ from pages.shared.base.question import Question
 from pages.shared.fields import setting
 
 P = TypeVar("P")
+Width = int | typing.Literal["stretch"]
+
+
+def wide(width: Width) -> Width:
+    """The width of a field in pixels, wider where its letters are larger: `projector.is_on` came first in this run."""
+    if isinstance(width, int) and st.session_state.get(keys.PRESENTING):
+        return width * projector.TYPE_SIZE // projector.USUAL_SIZE
+    return width
 
 
 def number(
@@ -37,7 +45,7 @@ def number(
     whole: bool = False,
     step: float | None = None,
     placeholder: str = "",
-    width: int | typing.Literal["stretch"] = "stretch",
+    width: Width = "stretch",
 ) -> float | None:
     """A field for a number, with what is wrong with it below where the page goes on without it.
 
@@ -60,7 +68,7 @@ def number(
         persist_state="session",
         placeholder=placeholder or None,
         help=help or None,
-        width=projector.wide(width),
+        width=wide(width),
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {plain(InputProblem(problem.what).sentence, 300)}")
@@ -92,8 +100,18 @@ def draw(
         if field.as_list:
             return pick(label, offered, key, field.help, field.width or "stretch")
         return choice(label, offered, key, field.help)
+    if field.holds is float and field.slider is None and not field.stops:
+        return number(
+            label,
+            key,
+            field.help,
+            whole=field.whole,
+            step=field.step,
+            placeholder=field.placeholder,
+            width=field.width or "stretch",
+        )
     more: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
-    width = projector.wide(field.width or "stretch")
+    width = wide(field.width or "stretch")
     if field.slider is not None:
         low, high, step = field.slider
         written = field.format or None
@@ -102,19 +120,9 @@ def draw(
         return st.select_slider(label, field.stops, format_func="{:,}".format, **more)
     if field.holds is bool:
         return st.toggle(label, **more)
-    if field.holds is str:
-        placeholder = field.placeholder or None
-        return st.text_input(
-            label, max_chars=field.longest, placeholder=placeholder, width=width, disabled=disabled, **more
-        )
-    return number(
-        label,
-        key,
-        field.help,
-        whole=field.whole,
-        step=field.step,
-        placeholder=field.placeholder,
-        width=field.width or "stretch",
+    placeholder = field.placeholder or None
+    return st.text_input(
+        label, max_chars=field.longest, placeholder=placeholder, width=width, disabled=disabled, **more
     )
 
 
@@ -184,7 +192,7 @@ def pick(
     names: Mapping[Any, str],
     key: str,
     help: str = "",
-    width: int | typing.Literal["stretch"] = "stretch",
+    width: Width = "stretch",
 ) -> Any:
     """A list of which one entry is picked; ``names`` says how they are written, and `choice` why it has an index."""
     held, options = st.session_state.get(key), list(names)
@@ -196,7 +204,7 @@ def pick(
         format_func=names.__getitem__,
         persist_state="session",
         help=help or None,
-        width=projector.wide(width),
+        width=wide(width),
     )
 
 
@@ -292,15 +300,14 @@ def build(
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})
     state[keys.ASIDE] = {}
     names = _names(of)
-    found, problems = made(
-        of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names
-    )
-    if found is None:
-        say(made(of.parameters, values, labels, names=names)[1] or problems)
-        return None
-    whole = made(of.parameters, values, labels, names=names)[0]
-    if whole is not None:  # Two that go together, of one's own pair, are no good one by one.
+    # All at once first: two that go together, of one's own pair, are no good one by one.
+    whole, refused = made(of.parameters, values, labels, names=names)
+    if whole is not None:
         return whole
+    found, _ = made(of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names)
+    if found is None:
+        say(refused)
+        return None
     for name in aside:
         if name not in values:
             continue

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
-from pages.shared.base import keys, projector
+from pages.shared.base import keys
 from pages.shared.fields import fields
 
 DEFAULT_EPSILON = 1.0
@@ -45,7 +45,7 @@ def epsilon_control(where: str) -> None:
         format_func=wording.entered,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
-        width=projector.wide(220),
+        width=fields.wide(220),
     )
     fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 import plotly.graph_objects as go
@@ -76,7 +77,7 @@ def show(
         place: Where the figure goes; by default here.
         handle: What the browser is told of its handle, and the session's key of the field that it moves.
     """
-    notes = [*question_notes(), *axis_notes(fig)]
+    asked, made = _asked(), fig
     fig, shown, question = pins.main_figure(fig, disclosure)
     if shown is not Disclosure.PUBLIC:
         charts.labelled(fig, shown.label)
@@ -86,7 +87,7 @@ def show(
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
         "CSV",
-        lambda: csv_files.columns_csv(data, disclosure, notes),
+        lambda: csv_files.columns_csv(data, disclosure, [*_notes(asked), *axis_notes(made)]),
         file_name=f"{file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -106,9 +107,17 @@ def question_notes() -> list[str]:
 
     It holds what a link holds, and hence no number computed from private data.
     """
+    return _notes(_asked())
+
+
+def _asked() -> Any:
+    """The parameters object of the answer in sight; to be asked while the page is drawn. None where there is none."""
     run = page_run.now()
     answered = None if run is None else run.answered
-    parameters = answered or st.session_state.get(keys.PAGE_PARAMETERS)
+    return answered or st.session_state.get(keys.PAGE_PARAMETERS)
+
+
+def _notes(parameters: Any) -> list[str]:
     return csv_files.public_inputs({} if parameters is None else to_fields(parameters))
 
 

@@ -23,8 +23,8 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         "name": handle.name,
         "unit": plot.x.unit,
         "errorUnit": plot.y.unit if handle.factor == 1.0 else "",
-        "bounds": _short(plot.column(handle.bound)),
-        "errors": _short(np.asarray(plot.column(handle.error)) * handle.factor),
+        "bounds": _short(plot.drawn[handle.bound]),
+        "errors": _short(np.asarray(plot.drawn[handle.error]) * handle.factor),
         "colour": looks[handle.error],
         "at": handle.at,
         "whole": handle.whole,
@@ -32,7 +32,7 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
             {
                 "name": name,
                 "colour": looks[column],
-                "y": _short(np.asarray(plot.column(column)) * handle.factor),
+                "y": _short(np.asarray(plot.drawn[column]) * handle.factor),
             }
             for column, name in handle.parts
         ],
@@ -41,8 +41,8 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         words["users"] = {"title": users.title, "sizes": _short(users.sizes)}
     if (dots := handle.dots) is not None:
         words["dots"] = {
-            "short": _short(plot.column(dots.short)),
-            "noise": _short(plot.column(dots.noise)),
+            "short": _short(plot.drawn[dots.short]),
+            "noise": _short(plot.drawn[dots.noise]),
             "draws": [_short(one) for one in dots.draws],
             "spread": dots.spread.value,
             "reach": dots.reach,

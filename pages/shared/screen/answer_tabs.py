@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from dpcore.answer import Answer
+from pages.shared.base import page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, lazy_tabs
+from pages.shared.screen import layout
 
 
 def show(
@@ -54,7 +55,21 @@ def show(
     contents = {layout.BEHIND: first, **tabs, layout.DOWNLOADS: files}
     contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
     with places.below:
-        lazy_tabs.draw(contents, of.key(remembered))
+        draw_tabs(contents, of.key(remembered))
+
+
+def draw_tabs(contents: Mapping[str, Callable[[], object]], key: str) -> None:
+    """Draw tabs under the session key ``key``, of which only the open one is drawn: what the others hold costs nothing.
+
+    The first ones of a page are its own; those of the machinery stand among them.
+    """
+    if (run := page_run.now()) is not None:
+        contents = run.with_tabs(contents)
+    tabs = st.tabs(list(contents), key=key, on_change="rerun")
+    for tab, content in zip(tabs, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                content()
 
 
 def _compare(of: Question, answer: Answer, own: Sequence[str]) -> None:

@@ -74,7 +74,8 @@ def show(
         if dialogs.is_asked() and not whole_app:
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         dialogs.closed()  # Whoever moves something on the page reads none.
-        tour.follow()
+        if keys.TOUR_GOES_TO in st.session_state:
+            tour.follow()
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content", help=of.lead if of.step else None)
@@ -116,7 +117,7 @@ def show(
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of), projector.type_size())
-        session_file.holder().content = session_file.take()
+        session_file.leave()
 
     def ahead() -> None:
         with turns.PAGES.run():  # Light work stands back.

@@ -38,9 +38,9 @@ def _pages() -> list[tuple[Question, Any]]:
     return [(of, saved) for of in catalogue.PAGES if (saved := _saved_by(of.name)) is not None]
 
 
-def take() -> dict[str, Any]:
-    """What the session holds, by name of the page."""
-    return {of.name: held for of, saved in _pages() if (held := st.session_state.get(of.key(saved.ENTRY)))}
+def take(state: Mapping[Any, Any]) -> dict[str, Any]:
+    """What a session of this state holds, by name of the page."""
+    return {of.name: held for of, saved in _pages() if (held := state.get(of.key(saved.ENTRY)))}
 
 
 def to_json(held: Mapping[str, Any]) -> dict[str, Any]:

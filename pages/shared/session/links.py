@@ -249,11 +249,11 @@ def _has_spent() -> bool:
 
 
 def _state(spec: Question) -> tuple[Any | None, float | None]:
-    """The page's parameters object, and the shared epsilon where it is a good one."""
+    """The page's parameters object; where it has none, the shared epsilon if that is a good one."""
+    if (parameters := st.session_state.get(keys.PAGE_PARAMETERS)) is not None:
+        return parameters, None
     epsilon = st.session_state.get(keys.EPSILON)
-    return st.session_state.get(keys.PAGE_PARAMETERS), None if questions.epsilon_problems(
-        epsilon
-    ) else epsilon
+    return None, None if questions.epsilon_problems(epsilon) else epsilon
 
 
 def current_link(spec: Question) -> str:

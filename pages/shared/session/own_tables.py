@@ -57,25 +57,25 @@ def upload_of(of: Question) -> TableUpload | None:
     return found
 
 
-def take() -> dict[str, OwnTable]:
-    """The tables in use, by name of the page."""
+def take(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
+    """The tables in use in a session of this state, by name of the page."""
     found: dict[str, OwnTable] = {}
     for of in catalogue.PAGES:
-        used = st.session_state.get(of.key(of.own_file)) if of.own_file else None
+        used = state.get(of.key(of.own_file)) if of.own_file else None
         upload = upload_of(of) if used is not None else None
         if upload is not None:
-            found[of.name] = OwnTable(used, _entered(of, upload))
+            found[of.name] = OwnTable(used, _entered(of, upload, state))
     return found
 
 
-def _entered(of: Question, upload: TableUpload) -> dict[str, float]:
+def _entered(of: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
     if not upload.about_columns:
         return {}
     start = of.key(upload.about_columns)
     return {
         key.removeprefix(f"{of.name}."): float(value)
-        for key in map(str, list(st.session_state))
-        if key.startswith(start) and isinstance(value := st.session_state[key], int | float)
+        for key, value in list(state.items())
+        if str(key).startswith(start) and isinstance(value, int | float)
     }
 
 

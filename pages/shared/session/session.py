@@ -23,6 +23,7 @@ from pages.shared.session import shelf
 
 DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED, RELEASED = session_document.UPLOADED, session_document.RELEASED
+NOTHING_RELEASED = Ledger()
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def ledger() -> Ledger:
     Data are told apart by how many users have how many rows: the same file loaded again keeps its ledger.
     """
     ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    return ledgers.get(original().dataset.histogram.digest, Ledger())
+    return ledgers.get(original().dataset.histogram.digest, NOTHING_RELEASED)
 
 
 def record(facts: ReleaseFacts) -> None:

@@ -98,18 +98,31 @@ class Content:
 class Holder:
     """Where the page leaves what a click on *Save session* writes: the button's thread knows nothing of the session."""
 
-    content: Content | None = None
+    state: Mapping[Any, Any]
+
+    @property
+    def content(self) -> Content:
+        """What the session held when the page was drawn last."""
+        return take(self.state)
 
 
-def holder() -> Holder:
-    """The session's."""
-    found: Holder = st.session_state.setdefault(keys.SESSION_FILE, Holder())
+def leave() -> Holder:
+    """Leave what the session holds now where the button finds it: references, nothing is copied or looked at."""
+    state = st.session_state.to_dict()
+    state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
+    found: Holder = st.session_state.setdefault(keys.SESSION_FILE, Holder(state))
+    found.state = state
     return found
 
 
-def take() -> Content:
-    """What the session holds now, during the tour what returns at its end; references, nothing is copied."""
-    state = st.session_state.to_dict()  # Once: each look into the session's own costs 15 times as much.
+def take(state: Mapping[Any, Any] | None = None) -> Content:
+    """What a session holds, during the tour what returns at its end.
+
+    Args:
+        state: Its state as a dict, of which each look costs a fifteenth of one into Streamlit's own; by default that of
+            this session now.
+    """
+    state = st.session_state.to_dict() if state is None else state
     settings = {
         key: state[key] for q in catalogue.PAGES for name in q.fields if (key := q.key(name)) in state
     }
@@ -117,29 +130,30 @@ def take() -> Content:
     for question in catalogue.PAGES:
         if question.own_account:
             accounts[question.name] = state.get(question.key(question.own_account), {})
-    if (tour := shelf.tour()) is None:
+    tour: shelf.Tour | None = state.get(keys.TOUR)
+    if tour is None:
         before = shelf.Before(
-            session.loaded(), state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
+            state[keys.LOADED], state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
         )
     else:
         before = tour.before
-        mine = {key for q in catalogue.PAGES for key in shelf.entered(q)}
+        mine = {key for q in catalogue.PAGES for key in shelf.entered(q, state)}
         settings = {key: value for key, value in settings.items() if key not in mine} | {
             key: value for key, value in before.entered.items() if _is_field(key)
         }
     loaded: session.Loaded = before.loaded
-    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, pins.all_pins()))
+    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, state.get(keys.PINS, ())))
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    own, drawn = own_tables.take(), last_releases.take()
-    files, left_out = known_files.take(), tuple(_models())
+    own, drawn = own_tables.take(state), last_releases.take(state)
+    files, left_out = state.get(keys.KNOWN_FILES, ()), tuple(_models(state))
     return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, files, left_out)
 
 
-def _models() -> Iterator[str]:
+def _models(state: Mapping[Any, Any]) -> Iterator[str]:
     """What pages with an account of their own have released, of which a file holds the cost alone."""
     for question in catalogue.PAGES:
         if question.own_account and "draws" in question.also:
-            made = sum(map(len, st.session_state.get(question.key("draws"), {}).values()))
+            made = sum(map(len, state.get(question.key("draws"), {}).values()))
             if made:
                 yield (
                     f"{question.title}: {wording.counted(made, 'release')} that the page drew, to be downloaded there; "

@@ -72,7 +72,7 @@ def take(loaded: Any) -> Before:
         state.get(keys.EPSILON),
         {
             setting.ENTERED: state.get(setting.ENTERED, {}),
-            **{key: state[key] for question in catalogue.PAGES for key in entered(question)},
+            **{key: state[key] for question in catalogue.PAGES for key in entered(question, state)},
         },
         pins.all_pins(),
         state.pop(keys.SECOND, None),
@@ -101,7 +101,7 @@ def put_back(before: Before) -> None:
 
 def clear(of: Question) -> None:
     """Let a question begin as in a new session."""
-    for key in list(entered(of)):
+    for key in list(entered(of, st.session_state)):
         name = key.partition(".")[2]
         if name in of.fields:
             st.session_state[key] = of.first(name)
@@ -115,7 +115,7 @@ def _clear_all() -> None:
         clear(question)
 
 
-def entered(of: Question) -> Iterator[str]:
+def entered(of: Question, state: Mapping[Any, Any]) -> Iterator[str]:
     """Session keys, of those that hold something, of what a person entered or chose, and of what was proposed to them.
 
     Not of what belongs to data or a file that the page has for itself, which no tour touches, nor of work beside the
@@ -125,7 +125,7 @@ def entered(of: Question) -> Iterator[str]:
         return
     for name in (*of.fields, *of.also):
         key = of.key(name)
-        if key not in st.session_state or of.comes_from(name) is From.OWN_DATA:
+        if key not in state or of.comes_from(name) is From.OWN_DATA:
             continue
-        if name in of.fields or isinstance(st.session_state[key], str | float | tuple | enum.Enum):
+        if name in of.fields or isinstance(state[key], str | float | tuple | enum.Enum):
             yield key

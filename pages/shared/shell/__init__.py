@@ -77,18 +77,18 @@ def show(spec: Question) -> None:
 
 def save_session() -> None:
     """The button that saves the session as a file."""
-    left_by_page = session_file.holder()
-    now = left_by_page.content = session_file.take()
+    left = session_file.leave()
+    disclosure = left.content.disclosure
     file_button.draw(
         "Save session",
         "session.json",
-        now.disclosure,
-        # Not what stands there now: fields move while the sidebar stays.
-        lambda: session_file.text(left_by_page.content or now),
+        disclosure,
+        # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
+        lambda: session_file.text(left.content),
         key="save_session",
         quiet=True,
         help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
-        f"released: {now.disclosure.label}. *Your data*, *Session*, brings it back.",
+        f"released: {disclosure.label}. *Your data*, *Session*, brings it back.",
     )
 
 

@@ -221,8 +221,8 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, grid = found.map.vacuous, regions.Grid.of(whole.column("x"), whole.column("y"))
-    np.testing.assert_array_equal(grid.of_column(whole.column("vacuous")) != 0.0, mask)
+    mask, grid = found.map.vacuous, regions.Grid.of(whole.drawn["x"], whole.drawn["y"])
+    np.testing.assert_array_equal(grid.of_column(whole.drawn["vacuous"]) != 0.0, mask)
     rectangles = regions.rectangles(mask, grid)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]

@@ -366,7 +366,7 @@ def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
         assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
-        again = own_tables.take()
+        again = own_tables.take(state)
         assert {name: table.entered for name, table in again.items()} == {
             name: table.entered for name, table in tables().items()
         }

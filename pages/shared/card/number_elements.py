@@ -1,0 +1,182 @@
+"""Numbers as a page shows them: a large one with a button that copies it, a grid of several, and a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+_LARGE_HTML = """
+<div class="sweetspot-number">
+  <div class="label"></div>
+  <div class="row"><span class="value"></span><button type="button"></button></div>
+  <div class="note"></div>
+</div>
+"""
+
+_LARGE_STYLE = """
+.sweetspot-number { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3; }
+.sweetspot-number .label { font-size: 0.875rem; }
+.sweetspot-number .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
+.sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
+.sweetspot-number .note { font-size: 0.875rem; }
+.sweetspot-number button {
+  font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
+  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
+  padding: 0.2rem 0.6rem; cursor: pointer;
+}
+.sweetspot-number button:hover { border-color: var(--st-primary-color); }
+.sweetspot-number button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+@media print { .sweetspot-number button { display: none; } }
+"""
+
+_LARGE_SCRIPT = """
+const SHOWN_MILLISECONDS = 1500;
+export default ({ data, parentElement }) => {
+  const find = (name) => parentElement.querySelector(name);
+  find(".label").textContent = data.label;
+  find(".value").textContent = `${data.value} ${data.unit}`.trim();
+  find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
+  const button = find("button");
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", `Copy ${data.copied}`);
+  let waiting;
+  button.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(data.copied);
+      button.textContent = "Copied";
+    } catch (error) {
+      button.textContent = data.copied; // No permission: it can be selected and copied by hand.
+    }
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { button.textContent = "Copy"; }, SHOWN_MILLISECONDS);
+  };
+  return () => clearTimeout(waiting);
+};
+"""
+
+LARGE_BEGINS = "number_"
+"""What stands before a number's key in the session's state."""
+
+_mount_large = st.components.v2.component(
+    "sweetspot_number", html=_LARGE_HTML, css=_LARGE_STYLE, js=_LARGE_SCRIPT
+)
+
+
+def large(
+    label: str, value: str, unit: str, copied: str, key: str, error: tuple[str, str, str] | None = None
+) -> None:
+    """Draw one large number with a button that copies it.
+
+    Args:
+        label: What it is.
+        value: As it is read.
+        unit: After the value; empty for none.
+        copied: What the button copies: the digits alone, as a program takes them.
+        key: Unique on the page.
+        error: Label, value and note of its error, the line below; None for none.
+    """
+    _mount_large(
+        key=f"{LARGE_BEGINS}{key}",
+        data={"label": label, "value": value, "unit": unit, "copied": copied, "error": list(error or ())},
+        height="content",
+    )
+
+
+_GRID_HTML = '<dl class="sweetspot-grid"></dl>'
+
+_GRID_STYLE = """
+.sweetspot-grid {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(max(170px, 20%), 1fr)); gap: 1rem; margin: 0;
+  color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3;
+}
+.sweetspot-grid .wide { grid-column: 1 / -1; }
+.sweetspot-grid dt { font-size: 0.875rem; }
+.sweetspot-grid dd { margin: 0; overflow-wrap: anywhere; }
+.sweetspot-grid .value { font-size: 1.75rem; }
+.sweetspot-grid .note, .sweetspot-grid .help { font-size: 0.875rem; }
+.sweetspot-grid .help { border-left: 2px solid var(--st-border-color); padding-left: 0.5rem; margin-top: 0.25rem; }
+.sweetspot-grid button {
+  font: inherit; font-size: 0.75rem; line-height: 1; width: 1.25rem; height: 1.25rem; padding: 0; margin-left: 0.35rem;
+  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 50%;
+  cursor: pointer;
+}
+.sweetspot-grid button:hover { border-color: var(--st-primary-color); }
+.sweetspot-grid button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+@media print { .sweetspot-grid button { display: none; } }
+"""
+
+# A number that stays keeps its element, and with it whether its explanation is open.
+_GRID_SCRIPT = """
+const made = () => {
+  const cell = document.createElement("div");
+  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "help"]]) {
+    const part = document.createElement(tag);
+    part.className = name;
+    cell.append(part);
+  }
+  const [label, help] = [cell.querySelector(".label"), cell.querySelector(".help")];
+  const why = document.createElement("button");
+  why.type = "button";
+  why.textContent = "?";
+  why.onclick = () => {
+    help.hidden = !help.hidden;
+    why.setAttribute("aria-expanded", String(!help.hidden));
+  };
+  why.setAttribute("aria-expanded", "false");
+  help.hidden = true;
+  label.append(document.createElement("span"), why);
+  return cell;
+};
+const write = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+export default ({ data, parentElement }) => {
+  const grid = parentElement.querySelector(".sweetspot-grid");
+  while (grid.children.length < data.length) grid.append(made());
+  while (grid.children.length > data.length) grid.lastChild.remove();
+  data.forEach(({ label, value, note, help, wide }, place) => {
+    const cell = grid.children[place];
+    cell.className = wide ? "wide" : "";
+    write(cell.querySelector(".label span"), label);
+    write(cell.querySelector(".value"), value);
+    write(cell.querySelector(".note"), note);
+    write(cell.querySelector(".help"), help);
+    const why = cell.querySelector("button");
+    why.style.display = help ? "" : "none";
+    why.title = help;
+    why.setAttribute("aria-label", `What this is: ${label}`);
+    if (!help) cell.querySelector(".help").hidden = true;
+  });
+};
+"""
+
+GRID_BEGINS = "numbers_"
+"""What stands before a grid's key in the session's state."""
+
+LONGEST_VALUE = 12
+"""Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
+
+_mount_grid = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
+
+
+def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+    """Draw several numbers beside each other, each with a note, and an explanation on demand.
+
+    One element in place of `st.metric` in a grid, which comes to a dozen elements for four numbers: whatever a slider
+    moves, the browser goes through all elements of the page three times.
+
+    Args:
+        numbers: Label, value, note and explanation of each; the last two may be empty.
+        key: Unique on the page.
+    """
+    told = [
+        {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
+        for label, value, note, help in numbers
+    ]
+    _mount_grid(key=f"{GRID_BEGINS}{key}", data=told, height="content")
+
+
+def single(label: str, value: str, note: str, help: str = "") -> None:
+    """One number beside a figure, with a note that compares it."""
+    st.metric(label, value, note, delta_color="off", delta_arrow="off", help=help or None)
