@@ -70,7 +70,7 @@ class Handle:
     """What moves.
 
     Attributes:
-        name: What is moved, such as "Bound T".
+        name: What is moved, such as "Bound".
         bound: Column of the bounds that it may stand at, ascending.
         error: Column of the curve that it stands on.
         factor: What that column is multiplied with before it is drawn.

@@ -23,10 +23,10 @@ DIFFERENCES = (
     "point. To publish a model take the page's tab Release, which draws it with OpenDP, or a library below.",
     "Opacus: a row's gradient is clipped by max_grad_norm, and noise_multiplier is the noise over that norm; it knows "
     "no users. It protects a user where every user has one row, or where a user's rows are collated into one sample, "
-    "whose gradient is then the user's mean: smooth weights with a threshold of 1.",
-    "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows stand "
-    "along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) caps them. Neither "
-    "weights rows by min(h, s) / s; multiply the losses by that.",
+    "whose gradient is then the user's mean: smooth weights with a bound of 1.",
+    "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
+    "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
+    "them. Neither weights rows by min(h, s) / s; multiply the losses by that.",
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 

@@ -43,7 +43,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE and smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is a cap on rows per user in a statement before; plain Python has the smooth weights."
+            "nearest is a bound on rows per user in a statement before; plain Python has the smooth weights."
         ]
     if kind is Released.TASK_WEIGHTS:
         return [
@@ -57,7 +57,7 @@ def _differences(choice: Choice) -> list[str]:
         ]
     if kind is Released.MODEL:
         return [
-            "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of "
+            "BigQuery ML trains without differential privacy. The statement keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together.",
         ]
     if choice.max_norm is not None:
@@ -131,7 +131,7 @@ def _about_bounds(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE:
         return [
             "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
-            "many rows of a user it uses is its own affair and not documented. The first statement caps "
+            "many rows of a user it uses is its own affair and not documented. The first statement bounds "
             "them, which its guarantee does not know of."
         ]
     return []

@@ -45,7 +45,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE and smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "cap on rows per user, for which this library has code; plain Python has the smooth weights.",
+            "bound on rows per user, for which this library has code; plain Python has the smooth weights.",
         ]
     if kind is Released.QUANTILE:
         found.append(
@@ -54,8 +54,9 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.MODEL:
         found.append(
-            "OpenDP has no learner with a cap on rows per user. The code caps; the privacy is that of the learner you "
-            "hand the rows to, which must count a user's rows together (user-level DP, or group privacy for MAX_ROWS)."
+            "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
+            "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
+            "privacy for MAX_ROWS)."
         )
     if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
         found.append(_SEPARATE[kind])

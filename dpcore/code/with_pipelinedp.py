@@ -51,13 +51,13 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE and smooth:
         return [
             "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
-            "comes nearest is a cap on rows per user; plain Python has the smooth weights."
+            "comes nearest is a bound on rows per user; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
     if kind is Released.MODEL:
         found.append(
-            "PipelineDP trains no models. The code caps in Python; the privacy is that of the learner you "
+            "PipelineDP trains no models. The code keeps the bound in Python; the privacy is that of the learner you "
             "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:

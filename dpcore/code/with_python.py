@@ -24,8 +24,8 @@ def write(choice: Choice) -> Code:
     differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
     if choice.released is Released.MODEL:
         differences.append(
-            "The code caps; the privacy is that of the learner you hand the rows to, which must count a user's rows "
-            "together (user-level DP, or group privacy for MAX_ROWS)."
+            "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "
+            "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
     if choice.released is Released.QUANTILE:
         differences.append(

@@ -51,7 +51,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE and smooth:
         return [
             "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is a cap on rows per user, MaxRowsPerID; plain Python has the smooth weights."
+            "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append(
@@ -59,8 +59,8 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.MODEL:
         found.append(
-            "Tumult trains no models. The code caps with pandas; the privacy is that of the learner you hand the rows "
-            "to, which must count a user's rows together."
+            "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "
+            "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
         found.append(

@@ -90,7 +90,7 @@ def level_curve(comparison: Comparison, caps: npt.ArrayLike) -> FloatArray:
 def _require_sampling_error(comparison: Comparison) -> None:
     if comparison.problem.value_variance == 0.0:
         raise refusal(
-            "without sampling error the best cap and the best weights are the same",
+            "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
 

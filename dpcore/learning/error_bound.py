@@ -219,7 +219,9 @@ def choice(
         kept_share=float(at.kept_share),
         users_capped=round(float(at.users_capped)),
         certificate=Certificate(
-            float(parts.total), found.lower_bound, "interval bounds that cover every cap of this kind"
+            float(parts.total),
+            found.lower_bound,
+            "lower limits on intervals that cover every bound of this kind",
         ),
         complete=not found.stopped,
         ended=ended,
@@ -229,5 +231,5 @@ def choice(
 def how_it_went(found: Minimum) -> str:
     """How the search ended, a sentence."""
     if found.stopped:
-        return f"The search {found.stopped}: this is the best cap so far, with the proof so far."
-    return f"Branch and bound settled every cap after looking at {found.evaluations:,}."
+        return f"The search {found.stopped}: this is the best bound so far, with the proof so far."
+    return f"Branch and bound settled every bound on rows after looking at {found.evaluations:,}."

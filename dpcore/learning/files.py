@@ -89,4 +89,4 @@ def learning_choice_json(
         "caps_within_5_percent": list(within),
         **proof(choice.certificate),
     }
-    return choice_document(dataset, "learning under a cap", question, data, answer, learning.ASSUMPTIONS)
+    return choice_document(dataset, "learning under a bound", question, data, answer, learning.ASSUMPTIONS)

@@ -1,4 +1,4 @@
-"""Learning under a cap: keep at most tau = tau_0 n rows per user, then run a private learner.
+"""Learning under a bound: keep at most tau = tau_0 n rows per user, then run a private learner.
 
 The bound that is minimised, written (*), is that of `dpcore.learning.error_bound`; its bias is bounded in one of
 the ways of `dpcore.learning.bias_bounds`. The population side, n toward infinity, is `dpcore.learning.population`.
@@ -232,7 +232,7 @@ def _best(
 def _ended(found: Minimum, nobody_capped: bool) -> str:
     how = how_it_went(found)
     if nobody_capped:
-        return f"Nobody is capped. {how}"
+        return f"Nobody loses rows. {how}"
     return f"One row per user is best. {how}" if found.argument == 1.0 else how
 
 

@@ -1,4 +1,4 @@
-"""What a person chooses on the page "Learning under a cap": everything but the data.
+"""What a person chooses on the page "Learning under a bound": everything but the data.
 
 The questions themselves are `optimal_cap` (for a histogram) and `population` (for a power law).
 """
@@ -28,10 +28,10 @@ ASSUMPTIONS = (
     "Neighbouring data sets differ in one user's presence, with all their rows; the learner is ε-differentially "
     "private on the rows that are kept",
     "Losses lie in [0, 1]; rows are drawn independently, first a user, then a row of that user",
-    "The constants that O(·) hides are those entered: the bound compares caps, it promises no accuracy",
+    "The constants that O(·) hides are those entered: the excess risk compares bounds, it promises no accuracy",
     "Var(H), d and the privacy term are what you enter; none is read from the data",
-    "δ is the probability that the bound fails, not the δ of (ε, δ)-differential privacy",
-    "The best cap is computed from the data. Unless these are public it is private too: to use it in a "
+    "δ is the probability that the excess risk is larger, not the δ of (ε, δ)-differential privacy",
+    "The best bound is computed from the data. Unless these are public it is private too: to use it in a "
     "release, take it from public data or choose it privately",
 )
 """What the answers rest on; sentences without their full stop."""
@@ -107,7 +107,7 @@ class LearningParameters:
             finite = {"the constant of the finite-sample term": self.finite_sample_constant}
             problems.between(0.0, 1e6, **finite)
             if self.own_cap is not None:
-                problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
+                problems.whole(1, MAX_SIZE, **{"your own bound": self.own_cap})
             problems.between(*ALPHA_RANGE, **{"the exponent α": self.alpha})
             problems.whole(10, MAX_SIMULATED_ROWS, **{"the number of rows n": self.population_rows})
             problems.whole(1, MAX_DRAWS, **{"the number of samples": self.draws})

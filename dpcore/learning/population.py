@@ -1,4 +1,4 @@
-"""The cost of privacy: what learning under a cap costs when rows are plentiful.
+"""The cost of privacy: what learning under a bound costs when rows are plentiful.
 
 For a power-law population the bound (*) of `dpcore.learning.error_bound` is a function of tau_0 alone once n is
 large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to

@@ -24,13 +24,14 @@ def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
         "The list of groups is public and does not depend on the data; groups without rows are released, too",
         "The budget is for all groups together; every further release needs its own",
-        "Under a pair of bounds each user keeps L0 of their groups, drawn at random, and in each at most L∞",
+        "Under a pair of bounds each user keeps at most so many of their groups, drawn at random, and in each at "
+        "most the other bound",
         "The errors are those on the very data given, averaged over the noise and the random choice of groups",
         "The bounds themselves are taken as public. Read off private data they are not, and ε does not cover them",
     ]
     if private:
         found[1] = (
-            "Groups are selected by how many users keep them in their sample of L0; a group that is not released "
+            "Groups are selected by how many users keep them in their sample; a group that is not released "
             "counts as 0, so that its error is its size"
         )
         found[2] = (
@@ -41,8 +42,8 @@ def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
         )
     if mean:
         found[3:5] = [
-            "Under a pair of bounds each user keeps L0 of their groups, and in each at most L∞ rows, all drawn at "
-            "random",
+            "Under a pair of bounds each user keeps at most so many of their groups, and in each at most so many rows, "
+            "all drawn at random",
             "For every group the rows' distances from the lower and from the upper end of the range are added up, and "
             "released as one vector with the whole of ε and δ; from both follows the mean, brought into the range",
             "In the errors the noise is exact, and the random choice of groups and rows stands by its moments up to "

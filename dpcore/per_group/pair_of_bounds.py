@@ -113,7 +113,7 @@ def best_pair(
     certificate = Certificate(
         value,
         lower,
-        f"every L0 and, by intervals, every {kind} L-infinity is covered; so is to release nothing",
+        f"every number of groups and, by intervals, every {kind} L-infinity is covered; so is to release nothing",
     )
     return PairChoice(
         found.max_groups,
@@ -261,5 +261,5 @@ def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None)
             "Nothing useful can be released: publishing 0 in every group errs less than any pair of bounds."
         )
     if tolerance is not None:
-        return f"Within {tolerance:g} of the best pair: {passes:,} passes over the pairs, each for every L0."
-    return f"Exact: {passes:,} passes over the pairs, each for every L0."
+        return f"Within {tolerance:g} of the best pair: {passes:,} passes over the pairs, each for all group bounds."
+    return f"Exact: {passes:,} passes over the pairs, each for all group bounds."

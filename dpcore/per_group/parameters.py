@@ -160,11 +160,11 @@ class PerGroupParameters:
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
-            problems.whole(1, MAX_SIZE, **{"your own L0": self.own_groups})
+            problems.whole(1, MAX_SIZE, **{"your own bound on groups": self.own_groups})
             if isinstance(self.statistic, Statistic) and self.statistic.whole:
-                problems.whole(1, MAX_SIZE, **{"your own L∞": self.own_amount})
+                problems.whole(1, MAX_SIZE, **{"your own bound in each": self.own_amount})
             else:
-                problems.between(1e-15, 1e15, **{"your own L∞": self.own_amount})
+                problems.between(1e-15, 1e15, **{"your own bound in each": self.own_amount})
 
     def _check_mean(self, problems: Problems) -> None:
         if self.statistic is not Statistic.MEAN:

@@ -25,7 +25,10 @@ from dpcore.per_group.passes import interval_errors
 
 TOLERANCE = 1e-4
 """Relative gap at which the search ends. Whole L-infinity, too: a wide valley of two data sets is flat."""
-ARGUMENT = "every L0 and, by intervals, every L-infinity is covered for all data sets at once; so is to release nothing"
+ARGUMENT = (
+    "every number of groups and, by intervals, every amount is covered for all data sets at once; so is to release "
+    "nothing"
+)
 
 
 @dataclass(frozen=True)

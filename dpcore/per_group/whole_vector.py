@@ -72,7 +72,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
 class VectorRule(enum.Enum):
     """How a user's vector is brought to a norm of at most T."""
 
-    CAP = "one cap for all of a user's groups"
+    CAP = "one level for all of a user's groups"
     RADIAL = "all of a user's groups scaled alike"
 
 
@@ -261,7 +261,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     certificate = Certificate(
         error,
         min(error, lower if rooted else math.sqrt(max(lower, 0.0))),
-        "the error is convex in T, with tangents on both sides",
+        "the error is convex in the bound, with tangents on both sides",
     )
     ended = (
         "Exact: bisection over the users' norms, then the minimum of one piece."
@@ -368,12 +368,16 @@ def best_cap(
         add(middle, high)
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
     certificate = Certificate(
-        best, lower, "in every interval of T bias at its upper end and noise at its lower end bound the error"
+        best,
+        lower,
+        "in every interval of bounds bias at its upper end and noise at its lower end bound the error",
     )
     if certificate.proves(tolerance * (1.0 + 1e-9)):
-        ended = f"The search ended within {tolerance:g} of the best T, after {evaluations:,} evaluations."
+        ended = f"The search ended within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
     else:
-        ended = f"Stopped after {evaluations:,} evaluations; the certificate says how far a better T can lie."
+        ended = (
+            f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
+        )
     return VectorChoice(
         VectorRule.CAP, chosen, best, problem.error_of_nothing, certificate, evaluations, ended
     )

@@ -19,7 +19,7 @@ def short(amount: float) -> float:
 
 
 def amount_words(parameters: PerGroupParameters, amount: float) -> str:
-    """An L-infinity with its unit: rows, or a bare number."""
+    """A bound on an amount with its unit: rows, or a bare number."""
     if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
         return wording.counted(amount, "row")
     return wording.number(amount)
@@ -35,7 +35,7 @@ def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: floa
 
 def pair_label(parameters: PerGroupParameters) -> str:
     """What the pair is called."""
-    return "Best L0" if parameters.statistic is Statistic.USERS else "Best pair, L0 × L∞"
+    return "Best bound" if parameters.statistic is Statistic.USERS else "Best pair of bounds"
 
 
 def error_words(parameters: PerGroupParameters, error: float) -> str:

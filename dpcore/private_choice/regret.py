@@ -56,7 +56,7 @@ def smooth_question(problem: mean.MeanProblem) -> Question:
 def cap_question(problem: mean.MeanProblem) -> Question:
     """The best cap for a mean (also with private counts)."""
     return Question(
-        "Mean, cap",
+        "Mean",
         problem.histogram,
         lambda copy: float(mean.best_cap(replace(problem, histogram=copy)).max_contributions),
         lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),

@@ -52,8 +52,8 @@ _ALWAYS = (
     "The base distribution was chosen without looking at the values",
     "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
     "rows miss of the population comes on top; only the paper's bound counts it",
-    "A cap keeps a random subsample of each user's rows. It does not depend on the values and is drawn afresh for the "
-    "release; the figures of a cap are averages over the number of subsamples stated",
+    "Bounded rows are a random subsample of each user's rows. It does not depend on the values and is drawn afresh "
+    "for the release; the errors are averages over the number of subsamples stated",
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
 ASSUMPTIONS = _PROTECTED[Neighbours.REPLACE_VALUES] + _ALWAYS

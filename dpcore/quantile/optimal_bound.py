@@ -221,12 +221,12 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: i
     if tried.cancelled:
         ended = f"Stopped early: the best of {bounds} tried."
     elif proved:
-        ended = f"All {count:,} caps were tried." if count > 1 else "Exact: there is only one cap to try."
+        ended = f"All {count:,} bounds were tried." if count > 1 else "Exact: there is only one bound to try."
     else:
         ended = f"The best of {bounds} tried; between them nothing is proved."
-    argument = "every cap between the lightest and the heaviest user was tried"
+    argument = "every bound between the lightest and the heaviest user was tried"
     if subsamples > 1:
-        ended += f" Each cap was tried on the same {subsamples:,} subsamples."
+        ended += f" Each bound was tried on the same {subsamples:,} subsamples."
         argument = (
             f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
             "subsamples"

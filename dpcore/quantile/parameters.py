@@ -152,7 +152,7 @@ class QuantileParameters:
         elif self.protects_users and self.weighting is Weighting.NONE:
             problems.add(
                 "whoever is added may have any number of rows, so that without a bound there is no guarantee",
-                remedy="Choose smooth weights or a cap, or protect one user's values only",
+                remedy="Choose smooth weights or bounded rows, or protect one user's values only",
             )
         if self.own_bound is None:
             return

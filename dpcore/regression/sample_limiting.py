@@ -177,7 +177,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     if w is None:
         kept = wording.counted(max_contributions, "row")
         what = f"with at most {kept} per user, this draw's rows are linearly dependent"
-        raise refusal(what, remedy="Raise the cap, or draw again")
+        raise refusal(what, remedy="Raise the bound, or draw again")
     c = whitened.original(whitened.repaired(w))
     return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
 

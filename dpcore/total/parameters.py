@@ -22,17 +22,17 @@ DELTA_RANGE = (1e-15, 0.5)
 
 ASSUMPTIONS = (
     f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
-    "That user changes the bounded sum by at most T",
+    "That user changes the bounded sum by at most the bound",
     "The budget is for this one number; every further release needs its own",
     "The errors are those on the very data given, averaged over the noise alone: nothing is assumed of how "
     "contributions are distributed",
-    "T itself is taken as public. Read off private data it is not, and ε does not cover it",
+    "The bound itself is taken as public. Read off private data it is not, and ε does not cover it",
 )
 """What the answers of `dpcore.total` rest on; sentences without their full stop."""
 ASSUMPTIONS_ON_RELEASE = (
     *ASSUMPTIONS[:2],
     "The errors are those on the users of the release, averaged over the noise of the sum alone",
-    "T was chosen on a DP release, whose ε covers it; ε of the sum comes on top",
+    "The bound was chosen on a DP release, whose ε covers it; ε of the sum comes on top",
 )
 """The same where the contributions are themselves a DP release."""
 
@@ -99,9 +99,9 @@ class TotalParameters:
     def _check_bounds(self, problems: Problems) -> None:
         if self.own_bound is not None:
             if self.summed is Summed.ROWS:
-                problems.whole(0, MAX_SIZE, **{"your own T": self.own_bound})
+                problems.whole(0, MAX_SIZE, **{"your own bound": self.own_bound})
             else:
-                problems.between(0.0, 1e15, **{"your own T": self.own_bound})
+                problems.between(0.0, 1e15, **{"your own bound": self.own_bound})
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:

@@ -43,12 +43,12 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     with right:
         plots.draw(gap_plots.line(comparison))
     st.markdown(
-        f"Best cap {wording.counted(comparison.cap.max_contributions, 'row')}, best threshold of the weights "
-        f"{wording.number(comparison.smooth.threshold, 4)}. A cap as good as the best would have to keep "
+        f"Best bound {wording.counted(comparison.cap.max_contributions, 'row')}, best bound of the weights "
+        f"{wording.number(comparison.smooth.threshold, 4)}. A bound as good as the best would have to keep "
         "the rows of the orange curve, which bends up; the rows kept bend down. So a line fits between: it "
         f"belongs to two groups, {wording.percent(line.light_share, 3)} of the users with one row, the "
-        "others with unlimited rows. They have more rows under every cap, hence better weights, and still "
-        "no better cap. So **two groups are enough**, and the largest ratio of two groups is the star of "
+        "others with unlimited rows. They have more rows under every bound, hence better weights, and still "
+        "no better bound. So **two groups are enough**, and the largest ratio of two groups is the star of "
         "*Any noise*."
     )
     st.caption(f"{words.proved(comparison)} What you type here goes into the page's link.")
@@ -86,8 +86,8 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         formats = dict.fromkeys(columns, "localized")
         tables.show(columns, "The instance with the largest ratio found", formats=formats)
         st.caption(
-            f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
-            f"{result.comparison.cap.max_contributions:,}, best threshold "
+            f"ρ = {result.comparison.noise_ratio:.6g}, best bound "
+            f"{result.comparison.cap.max_contributions:,}, best bound of the weights "
             f"{result.comparison.smooth.threshold:.5g}. {words.proved(result.comparison)} "
             f"{question.num_groups} groups were on offer; groups of equal sizes are shown as one."
         )
@@ -130,7 +130,7 @@ def _regression_sentences(step: examples.RegressionStep) -> str:
     words = [
         f"**{wording.counted(instance.num_rows, 'row')} of {wording.counted(instance.num_users, 'user')}.** "
         f"The paper's C has variance {wording.number(c, 4)} (its bound: "
-        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best threshold, {step.best}, "
+        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best bound, {step.best}, "
         f"has {wording.number(float(step.limiting.min()), 4)}: C is {better} by the factor "
         f"**{wording.number(step.ratio, 4)}**.",
         _optimum_sentence(step),
@@ -138,7 +138,7 @@ def _regression_sentences(step: examples.RegressionStep) -> str:
     if example.number == 1:
         words.append(
             "One user's far point pins the first coefficient down, at the price of a large weight; one "
-            "heavy user disturbs the second. One threshold must serve both. The paper prints the weight "
+            "heavy user disturbs the second. One bound must serve both. The paper prints the weight "
             "1/g² where CX = I asks for 1/g³; 1/g³ is used here. The slider starts at 3: at g = 1 the "
             "paper's C is 4 times worse, at g = 2 equal."
         )
@@ -147,13 +147,13 @@ def _regression_sentences(step: examples.RegressionStep) -> str:
             "Which rows are kept is drawn at random; shown is the expected variance. The paper's bound for "
             f"sample limiting, g/9 = {wording.number(example.limiting_bound)}, is to hold with probability "
             f"½: exactly, it holds with probability {wording.percent(step.surely, 3)} or more at every "
-            "threshold." + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
+            "bound." + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
     if step.samples:
         fine = step.disagreement < 1e-12
         agreement = "within rounding" if fine else f"{step.disagreement:.0e}"
         words.append(
-            f"*Checked* by listing all {wording.counted(step.samples, 'sample')} over the thresholds, each "
+            f"*Checked* by listing all {wording.counted(step.samples, 'sample')} over the bounds, each "
             f"with its own least squares: they agree with the closed form to "
             f"{agreement}."
         )

@@ -95,7 +95,7 @@ v' &= \frac{{3}}{{4g}} = \frac{{{v_cap.numerator}}}{{{v_cap.denominator}}} = {ex
 $$
 
 In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 row and {wording.counted(g, "user")} with
-{wording.counted(g, "row")}. Threshold 1 and cap 1 are best. The paper gives both as bounds; they are exact.
+{wording.counted(g, "row")}. A bound of 1 is best for both. The paper gives both variances as limits; they are exact.
 """
     )
     comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.THEOREM_2)
@@ -116,7 +116,7 @@ def show_two_groups(parameters: gap_examples.GapParameters) -> None:
     st.markdown(
         rf"""
 A share p = {light}{percent} of the users has s rows, q = {NUM_USERS - light}{percent} has R·s; 2(B/ε)² = σ²qm/s.
-As R → ∞, with s = 1, the best weights have variance σ²/m, and a cap of x rows has σ²/m times
+As R → ∞, with s = 1, the best weights have variance σ²/m, and a bound of x rows has σ²/m times
 
 $$
 \frac{{1}}{{p+qx}} + \frac{{q\,x^2}}{{(p+qx)^2}}.
@@ -143,7 +143,7 @@ def _cap_terms(p: float) -> str:
     terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
     head = " | ".join(str(x) for x in caps)
     return (
-        f"| cap x | {head} | → ∞ |\n|---|{'---|' * (len(caps) + 1)}\n"
+        f"| bound x | {head} | → ∞ |\n|---|{'---|' * (len(caps) + 1)}\n"
         f"| times σ²/m | {' | '.join(terms)} | {1.0 / q:.4f} |"
     )
 
@@ -151,13 +151,13 @@ def _cap_terms(p: float) -> str:
 def _two_groups_sentence(p: float) -> str:
     whole, fine = gap_examples.whole_cap_limit(p), gap_examples.fine_cap_limit(p)
     cap = float(whole.cap)
-    best = "no cap at all" if cap == float("inf") else f"cap {cap:.0f}"
+    best = "no bound at all" if cap == float("inf") else f"bound {cap:.0f}"
     if p <= 1.0 / 3.0:
         formula = "1/(1 − p)"
     else:
         formula = "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     return (
-        f"Best is {best}: **{float(whole.ratio):.4f}**. Where caps can be set finely (s → ∞ too) the best is "
+        f"Best is {best}: **{float(whole.ratio):.4f}**. Where bounds can be set finely (s → ∞ too) the best is "
         f"{formula} = **{float(fine.ratio):.4f}**."
     )
 
@@ -174,11 +174,11 @@ def show_any_noise(parameters: gap_examples.GapParameters) -> None:
     plots.draw(gap_plots.any_noise(t))
     p = gap_plots.worst_share(t)
     limit = gap_examples.whole_cap_limit(p, t)
-    cap = "no cap" if float(limit.cap) == float("inf") else f"cap {float(limit.cap):.0f}"
+    cap = "no bound" if float(limit.cap) == float("inf") else f"bound {float(limit.cap):.0f}"
     st.markdown(
-        f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: threshold "
+        f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: bound "
         f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of "
-        f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where caps {best.caps[0]} and "
+        f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where bounds {best.caps[0]} and "
         f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Your instance* shows why, "
         "*Search* lets you try)."
     )

@@ -23,9 +23,9 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="Understand",
-    lead="A cap drops rows of heavy users, weights keep them: **how much smaller is the variance of a "
+    lead="A bound drops rows of heavy users, weights keep them: **how much smaller is the variance of a "
     "mean?**",
-    sentence="How much better than the best cap can smooth weights be, on my data and on any?",
+    sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     parameters=GapParameters,
     fields={
         "variance_source": public(
@@ -53,7 +53,7 @@ QUESTION = Question(
         "table": Field(),
         "table_noise_ratio": Field(
             "Noise ratio ρ (rows)",
-            "ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
+            "ρ = 2 (B/ε)²/σ². More noise makes smaller bounds better.",
             sentence="Noise ratio ρ",
             width=190,
         ),

@@ -1,4 +1,4 @@
-"""What a person enters on the page Learning under a cap, as one validated parameters object."""
+"""What a person enters on the page Learning under a bound, as one validated parameters object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages.shared.screen import layout
 IN_WORDS = """
 **Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a model's risk: 0
 where all users are alike, at most 1/4. The **VC dimension d** says how rich the models are that the learner chooses
-from: linear classifiers with 9 features have d = 10. **τ₀** is the cap as a share of all rows.
+from: linear classifiers with 9 features have d = 10.
 """
 
 

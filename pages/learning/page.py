@@ -1,4 +1,4 @@
-"""Learning under a cap: how many rows of one user a private learner may see, and what that costs."""
+"""Learning under a bound: how many rows of one user a private learner may see, and what that costs."""
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ def body(places: layout.Places) -> None:
         main = plots.show(answer.plots["learning-bound"]())
     of = {
         "All bounds on the bias": lambda: tabs.show_terms(answer, data, main),
-        "Who is capped": lambda: tabs.show_capped(answer),
+        "Who loses rows": lambda: tabs.show_capped(answer),
         "Figure 2": lambda: population_tabs.show_mass(parameters),
         "Figure 3": lambda: population_tabs.show_cost_over_caps(parameters),
         "Cost of privacy": lambda: population_tabs.show_cost_over_rows(parameters),

@@ -1,4 +1,4 @@
-"""The tabs of Learning under a cap that need no data: figures 2 and 3, and the cost of privacy."""
+"""The tabs of Learning under a bound that need no data: figures 2 and 3, and the cost of privacy."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def show_mass(parameters: LearningParameters) -> None:
     """Figure 2."""
     st.markdown(
         "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line shows how "
-        "much of all rows comes from users who stay below the cap (the paper's figure 2). The dashed line shows how "
-        "much is kept, $\\sum_j \\min(p_j, \\tau_0)$, since capped users keep $\\tau_0$ each. The share kept, "
+        "much of all rows comes from users who stay below the bound (the paper's figure 2). The dashed line shows how "
+        "much is kept, $\\sum_j \\min(p_j, \\tau_0)$, since users above it keep $\\tau_0$ each. The share kept, "
         "$n_\\tau/n$, tends to the dashed line and not to the solid one."
     )
     with st.columns(3)[0]:
@@ -37,8 +37,9 @@ def show_mass(parameters: LearningParameters) -> None:
 def show_cost_over_caps(parameters: LearningParameters) -> None:
     """Figure 3."""
     st.markdown(
-        "The figures show **(a)** bias plus privacy noise and **(b)** how many users are capped, over τ₀, for a "
-        f"sample of n rows from the population. The bias is bounded by *{parameters.population_bias.title}*"
+        "The figures show **(a)** bias plus privacy noise and **(b)** how many users lose rows, over the bound as a "
+        "share of all rows, τ₀, for a sample of n rows from the population. The bias is bounded by "
+        f"*{parameters.population_bias.title}*"
         + (
             ", the paper's counterpart of your bound, which would need every user's share."
             if parameters.population_bias is not parameters.bias
@@ -57,11 +58,11 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     _show_figure_3(found, simulated)
     st.markdown(population.best_sentence(found))
     st.caption(
-        "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
+        "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
         "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
     )
     st.markdown(
-        "**How few are capped.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
+        "**How few lose rows.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
         "8 users at ε = 1 and gives neither its α nor its constants; with C = 3, and all else as this page begins, the "
         "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
         "counted."
@@ -113,7 +114,7 @@ def _show_figure_3(found: population.PopulationFound, simulated: population.Simu
 def show_cost_over_rows(parameters: LearningParameters) -> None:
     """The cost of privacy."""
     st.markdown(
-        "For a fixed population and ε: the smallest sum of bias and privacy noise over all caps, as rows become "
+        "For a fixed population and ε: the smallest sum of bias and privacy noise over all bounds, as rows become "
         "plentiful. An ordinary learning bound falls to zero; this does not."
     )
     with st.columns(3)[0]:

@@ -1,4 +1,4 @@
-"""Learning under a cap: what it asks, and what a person enters."""
+"""Learning under a bound: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ POPULATION = ("alpha", "population_rows", "draws")
 # uneven the users are, how many rows there are.
 QUESTION = Question(
     name="learning",
-    title="Learning under a cap",
+    title="Learning under a bound",
     icon=":material/model_training:",
     url_path="learning",
     group="Models",
-    lead="You train a model with an ε-differentially private learner, on at most τ rows of each user. "
+    lead="You train a model with an ε-differentially private learner. "
     "**How many rows may one user contribute?**",
     step="a model",
     sentence="I train a model with a private learner: how many rows of one user may it see?",
@@ -30,17 +30,17 @@ QUESTION = Question(
     own=("own_cap",),
     fields={
         "bias": public(
-            "Bound on the bias",
-            "The bound that stands in for the bias of capping. The tab *All bounds on the bias* says what each "
-            "needs to know.",
+            "Limit on the bias",
+            "The limit that stands in for the bias that a bound on rows causes. The tab *All bounds on the bias* "
+            "says what each needs to know.",
             names={term: f"{term.title} ({term.group})" for term in TERMS},
             as_list=True,
         ),
         "loss_variance": Field(
             "How users differ, Var(H)",
-            "The variance of the expected loss between users. At 0 every user meets the same risk, and capping "
+            "The variance of the expected loss between users. At 0 every user meets the same risk, and a bound "
             "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
-            "bounds with Var(H) use it.",
+            "limits with Var(H) use it.",
             asked="Var(H), variance of users' losses",
             slider=(0.0, 0.25, 0.005),
             format="%.3f",
@@ -53,7 +53,7 @@ QUESTION = Question(
         ),
         "failure_probability": public(
             "Failure probability δ",
-            "The bound holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
+            "The limit holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
             sentence="The failure probability δ",
         ),
         "privacy_form": public(
@@ -92,7 +92,7 @@ QUESTION = Question(
             "Compare your own bound",
             "Optional: a bound that you use today, in rows per user.",
             renewed=True,
-            asked="Your own cap, rows per user",
+            asked="Your own bound, rows per user",
             placeholder="rows",
         ),
         "alpha": Field(

@@ -1,4 +1,4 @@
-"""The tabs of Learning under a cap that are about the data, each drawn only while it is open."""
+"""The tabs of Learning under a bound that are about the data, each drawn only while it is open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
 
-BEST, OWN = "Best cap", "Your cap"
+BEST, OWN = "Best bound", "Your own bound"
 
 
 def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
@@ -32,7 +32,7 @@ def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
     terms = answer.plots["learning-terms"]()
     plots.draw(terms.within(main.x.limits, main.y.limits))
     st.caption(
-        "A line ends where nobody is capped: its bound is 0 there, which a log axis cannot show. The line of "
+        "A line ends where nobody loses rows: its bias is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
     others = cached.learning_rivals(data.digest, answer.parameters.about_data, data)
@@ -47,13 +47,13 @@ def show_capped(answer: Answer) -> None:
     whose: str | None = BEST
     if own_cap is not None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
-        whose = fields.choice("Under which cap", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
+        whose = fields.choice("Under which bound", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
     cap = own_cap if whose == OWN and own_cap is not None else found.choice.max_contributions
     columns, further = capped_users(found, cap)
     above = found.problem.histogram.users_above(cap)
     if not columns["size"].size:
         st.info(
-            f"Nobody has more than {wording.counted(cap, 'row')}, so this cap throws nothing away.",
+            f"Nobody has more than {wording.counted(cap, 'row')}, so this bound leaves nothing out.",
             icon=":material/check:",
         )
         return
@@ -75,10 +75,10 @@ def show_capped(answer: Answer) -> None:
     )
     if further:
         are = wording.agreeing(further, "is", "are")
-        st.caption(f"{wording.counted(further, 'smaller size')} above the cap {are} not listed.")
+        st.caption(f"{wording.counted(further, 'smaller size')} above the bound {are} not listed.")
     notes = figures.question_notes()
     file_button.draw(
-        "Who is capped (CSV)",
+        "Who loses rows (CSV)",
         "learning_capped.csv",
         answer.disclosure,
         lambda: csv_files.columns_csv(columns, answer.disclosure, notes),

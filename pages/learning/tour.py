@@ -1,4 +1,4 @@
-"""The tour on Learning under a cap: why users who differ call for a higher cap."""
+"""The tour on Learning under a bound: why users who differ call for a higher cap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer(data: Dataset, asked: LearningParameters) -> str:
     rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"
     rows = wording.counted(now.max_contributions, "row")
     return (
-        f"**{rises}**, from {wording.number(first.max_contributions)} to {rows}. A cap changes the mix of users that "
+        f"**{rises}**, from {wording.number(first.max_contributions)} to {rows}. A bound changes the mix of users that "
         f"the model sees; where they differ, a better mix is worth noise of {wording.number(now.privacy)} instead of "
         f"{wording.number(first.privacy)}."
     )
@@ -37,7 +37,7 @@ STEP = Step(
     field="loss_variance",
     goal=0.25,
     enough=lambda variance: variance >= 0.05,
-    question="While users are alike, a low cap costs little. Must the cap rise or fall where they differ?",
+    question="While users are alike, a low bound costs little. Must it rise or fall where they differ?",
     move="Move Var(H) from 0 to its right end, 0.25",
     answer=answer,
 )

@@ -71,7 +71,7 @@ def shared_choice(
             tuple(_error(problem, choice, *pair) for pair in pairs)
             for problem, choice in zip(problems, choices, strict=True)
         ),
-        upwards="Error" if flat else "L∞",
+        upwards="Error" if flat else "Amount",
         best=None if flat or choices[1].releases_nothing else (float(pairs[2][0]), float(pairs[2][1])),
         shared=None if flat or found.max_groups == 0 else (float(found.max_groups), found.max_amount),
         curve=None if curve is None else (np.arange(1.0, curve.size + 1.0), curve),
@@ -83,4 +83,4 @@ def _error(problem: PerGroupProblem, choice: PairChoice, groups: int, amount: fl
 
 
 def _said(groups: int, amount: float) -> str:
-    return f"L0 = {groups:,}, L∞ = {wording.number(amount, 4)}" if groups else NOTHING
+    return f"{wording.counted(groups, 'group')} × {wording.number(amount, 4)}" if groups else NOTHING

@@ -27,16 +27,16 @@ def scaling(answer: Answer) -> None:
             else "With sums of any sign, clipping can cancel bias"
         )
         st.info(
-            f"{what}. That for every pair there is a cap on whole vectors which errs no more holds only for rows, "
-            "distinct users and sums of amounts of at least 0.",
+            f"{what}. Only for rows, distinct users and sums of amounts of at least 0 does a bound on whole vectors "
+            "exist, for every pair, that errs no more.",
             icon=":material/info:",
         )
         return
     st.markdown(
-        "Instead of dropping groups at random, bring each user's whole vector to a norm of at most T: by one *cap* for "
-        "all of their groups, or by *scaling* all of them alike. For every pair there is a cap that errs no more in "
-        "any group, so that the best cap errs no more over all groups than the best pair. Scaling often errs least "
-        "over all groups."
+        "Instead of dropping groups at random, bound the norm of each user's whole vector: by cutting all of their "
+        "groups at *one level*, or by *scaling* all of them alike. For every pair there is a level that errs no more "
+        "in any group, so that the best level errs no more over all groups than the best pair. Scaling often errs "
+        "least over all groups."
     )
     plots.draw(answer.plots["per-group-norm"]())
 

@@ -13,8 +13,8 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout
 
 SUM_OF_A_COLUMN = (
-    "T bounds rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your data* "
-    "with *What is a contribution?*: the total of that column. A row is then one unit of it, and T is in its units."
+    "The bound is on rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your "
+    "data* with *What is a contribution?*: the total of that column. A row is then one unit of it, and so is the bound."
 )
 OF_ONE_QUESTION = {
     "variance_share": (Wanted.SMOOTH, Wanted.CAP),

@@ -158,7 +158,7 @@ def _card(card: Answer, drawn: PrivatePair, data: Dataset) -> Answer:
         else f"Keep at most {groups} of each user{each}.",
         numbers=(
             Number(
-                "L0, drawn privately" if alone else "Pair, drawn privately",
+                "Bound, drawn privately" if alone else "Pair, drawn privately",
                 pair,
                 f"of {plain(drawn.column)}" if drawn.column else "",
                 copied=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",

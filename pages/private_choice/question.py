@@ -32,7 +32,7 @@ QUESTION = Question(
             asked="Number to choose",
             names={
                 Wanted.SMOOTH: "Mean, smooth weights",
-                Wanted.CAP: "Mean, cap",
+                Wanted.CAP: "Mean",
                 Wanted.SUM: "Count of rows",
                 Wanted.QUANTILE: "Quantile of rows per user",
             },

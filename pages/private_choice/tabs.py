@@ -133,7 +133,7 @@ def pair() -> None:
     """The pair of bounds of *Per group*, drawn with one ε."""
     data = session.dataset()
     st.markdown(
-        "To how many groups may one user add (L0), and how much to each (L∞)? Both numbers are drawn at once, with one "
+        "To how many groups may one user add, and how much to each? Both numbers are drawn at once, with one "
         f"ε. {words.PAIR_AIM}"
     )
     if data.pairs is None and data.pair_sizes is None:

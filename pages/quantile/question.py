@@ -100,13 +100,17 @@ QUESTION = Question(
         ),
         "weighting": public(
             "Rows of one user",
-            "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows per "
+            "Smooth weights: all rows count, those of a user above the bound less. Bounded rows: at most so many per "
             "user, chosen at random. No bound: all rows count the same.",
             asked="Weights",
-            names={Weighting.SMOOTH: "Smooth weights", Weighting.CAP: "Cap", Weighting.NONE: "No bound"},
+            names={
+                Weighting.SMOOTH: "Smooth weights",
+                Weighting.CAP: "Bounded rows",
+                Weighting.NONE: "No bound",
+            },
         ),
         "bound_from": public(
-            "Bound h",
+            "Bound from",
             "Best for the values: least expected error on these values; it leaks unless they are public. From "
             "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
             "β, γ from the tab *The paper's bound*.",
@@ -125,7 +129,7 @@ QUESTION = Question(
         ),
         "own_bound": Field(
             "Compare your own bound",
-            "Optional: a bound h that you use today, in rows per user; whole for a cap.",
+            "Optional: a bound that you use today, in rows per user; whole for bounded rows.",
             renewed=True,
             asked="Your own bound, rows per user",
             placeholder="rows",

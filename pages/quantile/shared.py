@@ -21,7 +21,7 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 
 NOT_COMPARED = ("own_bound",)
 ALL_TRIED = (
-    "every cap that matters to either data set was tried, on the average over the subsamples of the search"
+    "every bound that matters to either data set was tried, on the average over the subsamples of the search"
 )
 SOME_TRIED = "the error has no known shape in the bound, and only some bounds were tried"
 

@@ -135,7 +135,7 @@ def paper(shown: Shown, limits: tuple[float, float]) -> None:
         "lies within it of q. It uses how many rows each user has "
         f"({'private, as a user is protected' if found.parameters.protects_users else 'public here'}) "
         "and what you believe of ν: that it "
-        "gives mass β to the values within α of the quantile. Its best h reveals nothing about the values."
+        "gives mass β to the values within α of the quantile. The best bound by it reveals nothing about the values."
     )
     for column, name in zip(st.columns([2, 2, 2, 4]), ("alpha", "beta", "gamma", "population"), strict=True):
         with column:

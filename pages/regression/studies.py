@@ -64,10 +64,10 @@ def show_over_epsilon(found: RegressionFound, of: ErrorOf) -> None:
     data, problem, parameters = found.data, found.problem, found.parameters
     st.markdown(
         "**Look at** the distance between the orange line and the blue one: so much do the best weights gain over the "
-        "best cap at each ε. The dotted line is your ε."
+        "best bound at each ε. The dotted line is your ε."
     )
     if not found.draws.num_draws:
-        st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
+        st.info("This needs the trial of bounds, which was stopped.", icon=":material/info:")
         return
     question = (data.digest, parameters.lower, parameters.upper, problem.residual_variance)
     labels, draws = found.labels, found.draws
@@ -190,7 +190,7 @@ EXAMPLE_NAMES = {1: "Example 1", 3: "Example 3"}
 EXAMPLE_TEXTS = {
     1: (
         "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
-        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A cap "
+        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
         "must be large for the one and small for the other; weights need not choose. The paper shows a C of variance "
         "1/g⁴; the optimum is exactly 1/(g² + 1)². (The paper's weight 1/g² per row does not satisfy CX = I; 1/g³ "
         "does, and its variance stands.)"
@@ -198,7 +198,7 @@ EXAMPLE_TEXTS = {
     3: (
         "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
         "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
-        "and for any cap at least g/9 in half of the draws. The curve shows the optimum itself."
+        "and for any bound at least g/9 in half of the draws. The curve shows the optimum itself."
     ),
 }
 
@@ -224,7 +224,7 @@ def show_examples() -> None:
     last = -1
     st.markdown(
         f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "
-        f"{wording.number(float(sweep.lower_bound[last]), 5)}), best cap "
+        f"{wording.number(float(sweep.lower_bound[last]), 5)}), best bound "
         f"{wording.number(float(sweep.cap[last]), 5)} at {wording.counted(int(sweep.max_contributions[last]), 'row')} "
         f"per user: {wording.number(float(sweep.cap[last] / sweep.ours[last]))} times as much. {sweep.ended}"
     )

@@ -31,7 +31,7 @@ from pages.shared.report import report_content, take_away
 from pages.shared.report.report_content import ReportContent
 from pages.shared.screen import plots
 
-METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
+METHODS = {"ours": "Best weights C", "best bound": "Best bound", "no bound": "No bound"}
 
 
 def show_behind(answer: Answer) -> None:
@@ -59,7 +59,7 @@ def _show_methods(found: RegressionFound) -> None:
     st.markdown("**All methods beside each other**")
     tables.show(
         table,
-        "Errors of the best weights, the best cap, no cap, one row per user and user averages",
+        "Errors of the best weights, the best bound, no bound, one row per user and user averages",
         "regression_methods",
         {
             "Standard error, coefficients": "%.4g",
@@ -70,16 +70,16 @@ def _show_methods(found: RegressionFound) -> None:
     )
     st.caption(
         f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
-        f"predictions ({unit}); share of the variance that is privacy noise. Caps are averaged over "
+        f"predictions ({unit}); share of the variance that is privacy noise. Bounds are averaged over "
         f"{wording.counted(found.draws.num_draws, 'draw')}, "
-        "each cap's prediction error at the cap that is best for the coefficients."
+        "each bound's prediction error at the bound that is best for the coefficients."
     )
 
 
 def show_weights(answer: Answer) -> None:
     """What each user's rows weigh, by size and by direction."""
     st.markdown(
-        "**Look at** the heavy users on the right: with no cap one of them weighs far more than all others and sets "
+        "**Look at** the heavy users on the right: with no bound one of them weighs far more than all others and sets "
         "the noise. The best weights hold everybody at one level and let light users count for more."
     )
     left, right = st.columns(2)

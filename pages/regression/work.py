@@ -117,7 +117,7 @@ def show_state(found: RegressionFound | None) -> None:
         steps: list[Step] = st.session_state[STEPS]
         if SOLVE.running:
             return f"First answer, being refined: {_to_save(steps[-1].gap)}"
-        return "First answer: caps are still being tried"
+        return "First answer: bounds are still being tried"
 
     failed = any(jobs.failure_of(key) for key in BOTH)  # `find` says why.
     if failed or jobs.watch(BOTH, doing) or found is None:
@@ -126,7 +126,7 @@ def show_state(found: RegressionFound | None) -> None:
     if not certificate.proves(PROVED):
         words = f"The search was stopped: {_to_save(certificate.relative_gap)}."
     elif not found.draws.num_draws:
-        words = "The trial of caps was stopped."
+        words = "The trial of bounds was stopped."
     else:
         st.caption(":material/verified: Proved best; the proof is in *Behind the answer*.")
         return

@@ -37,10 +37,10 @@ def body(places: layout.Places) -> None:
         else:
             plots.show(answer.plots["total-error"](), moves=QUESTION.key("own_bound"))
         if not signed and answer.found.choice.max_total == 0.0:
-            st.caption("The best T, 0, has no place on a log axis.")
+            st.caption("The best bound, 0, has no place on a log axis.")
     of = {
         "Measures and noise": lambda: tabs.show_measures(answer),
-        "Four ways to choose T": lambda: tabs.show_strategies(data, answer),
+        "Four ways to choose a bound": lambda: tabs.show_strategies(data, answer),
     }
     answer_tabs.show(
         places,

@@ -57,7 +57,7 @@ QUESTION = Question(
             "Compare your own bound",
             "Optional: a bound you use today, in rows per user or in the unit of the column.",
             renewed=True,
-            asked="Your own bound T",
+            asked="Your own bound",
             placeholder="optional",
             width=180,
         ),
@@ -72,7 +72,7 @@ QUESTION = Question(
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(
             "Your own quantile",
-            "T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
+            "The bound is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
             sentence="your own quantile",
         ),
         "runs": public("Runs of each point", sentence="the number of runs"),

@@ -37,9 +37,9 @@ def show_measures(answer: Answer) -> None:
 def show_strategies(data: Dataset, answer: Answer) -> None:
     """The tab on four ways to choose T (figure 1 of the paper)."""
     st.markdown(
-        "A fixed quantile as T is near the best only around one ε: at smaller ε its error is nearly all noise, at "
-        "larger ε nearly all bias, and its curve is flat there. The best T moves with ε. *This is figure 1 of Amin et "
-        "al. 2019, drawn for your data.*"
+        "A fixed quantile of the users' totals is a near-best bound only around one ε: at smaller ε its error is "
+        "nearly all noise, at larger ε nearly all bias, and its curve is flat there. The best bound moves with ε. "
+        "*This is figure 1 of Amin et al. 2019, drawn for your data.*"
     )
     start = inputs.strategies()
     parameters, problem = answer.parameters, answer.found.problem

@@ -24,8 +24,8 @@ def answer(data: Dataset, asked: TotalParameters) -> str:
     """The best bound at the epsilon that is set, with the users above it, and at the first one."""
     now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
     return (
-        f"**{wording.counted(now.users_affected, 'user')}**: T falls from {wording.number(first.max_total)} to "
-        f"{wording.number(now.max_total)}. One more row in T saves a row of every user above it and costs "
+        f"**{wording.counted(now.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
+        f"{wording.number(now.max_total)}. One row more in it saves a row of every user above it and costs "
         f"1/ε = {wording.number(1.0 / asked.epsilon)} rows of noise, so it pays while more users than 1/ε are above."
     )
 
@@ -38,6 +38,6 @@ STEP = Step(
     goal=0.1,
     enough=lambda epsilon: epsilon <= 0.3,
     question="At ε = 1 the best bound on a count cuts nobody. How many users does it cut at ε = 0.1?",
-    move="Move ε down to 0.1, and watch the best T",
+    move="Move ε down to 0.1, and watch the best bound",
     answer=answer,
 )

@@ -87,7 +87,15 @@ def a_demonstration_says_so(page: Page) -> None:
     expect(page.locator(".st-key-shell_data")).not_to_contain_text("Shop")
 
 
-HERE = ("Start", "Quantile", "Sum and count", "Per group", "Learning under a cap", "Regression", "Your data")
+HERE = (
+    "Start",
+    "Quantile",
+    "Sum and count",
+    "Per group",
+    "Learning under a bound",
+    "Regression",
+    "Your data",
+)
 """Pages whose own journeys begin with other data than a newcomer has; the first screens of the others are looked at
 there."""
 

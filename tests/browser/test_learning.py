@@ -1,4 +1,4 @@
-"""Learning under a cap in a real browser: one's own cap, a simulation that is stopped, the files."""
+"""Learning under a bound in a real browser: one's own cap, a simulation that is stopped, the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINK = "learning?link=1&data=shop-events&epsilon=0.1&alpha=0.05&population_rows=
 def test_a_cap_is_tried_a_simulation_stopped_and_the_choice_taken_away(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/{LINK}")
     settle(page)
-    expect(page.get_by_role("heading", level=1, name="Learning under a cap")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Learning under a bound")).to_be_visible()
     best = optimal_cap.best_cap(LearningParameters(0.1).problem(samples.load("shop-events").histogram))
     card = page.locator(".st-key-learning_card")
     expect(card).to_contain_text(
@@ -31,11 +31,11 @@ def test_a_cap_is_tried_a_simulation_stopped_and_the_choice_taken_away(page: Pag
     own.press("Enter")
     settle(page)
     page.keyboard.press("Escape")
-    expect(page.get_by_test_id("stMain")).to_contain_text("Your cap, 10 rows")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Your own bound, 10 rows")
     drawn = page.evaluate(
         "() => document.querySelector('.st-key-learning_bound .js-plotly-plot')._fullData.map(t => t.name)"
     )
-    assert {"Bound, all three", "Best cap", "Your cap"} <= set(drawn)
+    assert {"Excess risk, all three", "Best bound", "Your own bound"} <= set(drawn)
 
     page.get_by_role("tab", name="Figure 3").click()
     settle(page)

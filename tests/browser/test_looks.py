@@ -110,7 +110,7 @@ def test_an_axis_is_written_in_one_way_and_all_of_a_choice_is_seen_beside_the_si
     page.set_viewport_size({"width": 1024, "height": 900})
     drawn(page)
     assert page.evaluate(UNREADABLE) == [], "Sum and count"
-    for title in ("Mean", "Many tasks", "Learning under a cap"):
+    for title in ("Mean", "Many tasks", "Learning under a bound"):
         go_to(page, title)
         drawn(page)
         assert page.evaluate(UNREADABLE) == [], title

@@ -25,7 +25,7 @@ def test_from_a_long_range_to_two_quantiles_and_their_files(page: Page, app_url:
     expect(card.get_by_text("Let no user weigh more than").first).to_be_visible()
     expect(page.locator(".st-key-quantile_error .annotation", has_text="Demonstration")).to_have_count(0)
     page.get_by_role("button", name="More settings").click()
-    page.locator(".st-key-quantile-weighting").get_by_text("Cap", exact=True).click()
+    page.locator(".st-key-quantile-weighting").get_by_text("Bounded rows", exact=True).click()
     page.keyboard.press("Escape")
     expect(card.get_by_text("Keep at most").first).to_be_visible()
     page.get_by_role("textbox", name="Quantiles").fill("0.25, 0.75")

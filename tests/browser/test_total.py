@@ -33,7 +33,7 @@ def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
 def the_bound_is_dragged(page: Page, best: int) -> None:
     """By the pointer and by keys: users are cut and releases move at once, and the server hears of the end."""
     figure = page.locator(".st-key-total_error")
-    handle, seen = figure.get_by_role("slider", name="Bound T"), figure.locator(".sweetspot-seen")
+    handle, seen = figure.get_by_role("slider", name="Bound"), figure.locator(".sweetspot-seen")
     expect(handle).to_have_attribute("aria-valuenow", str(best))
     dots = seen.locator("circle")
     expect(dots).to_have_count(20)
@@ -47,13 +47,13 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     page.mouse.move(x - 80, y + 40, steps=4)
     let_go = int(str(handle.get_attribute("aria-valuenow")))
     assert let_go < best / 2
-    expect(seen).to_contain_text(f"Bound T {let_go}: cuts")
+    expect(seen).to_contain_text(f"Bound {let_go}: cuts")
     assert [dot.get_attribute("cx") for dot in dots.all()] != before
     expect(own).to_have_value("")
     page.mouse.up()
     settle(page)
     expect(own).to_have_value(str(let_go))
-    expect(page.get_by_text(f"Your own T, {let_go} rows").first).to_be_visible()
+    expect(page.get_by_text(f"Your own bound, {let_go} rows").first).to_be_visible()
     handle.press("ArrowRight")
     expect(own).not_to_have_value(str(let_go))
     settle(page)
@@ -94,11 +94,11 @@ def test_from_the_events_file_to_a_bound_a_simulation_a_file_and_two_reports(
     settle(page)
     problem = total.TotalProblem(Amounts.from_totals(data.totals), DEFAULT_EPSILON, NoiseKind.GAUSSIAN, 1e-4)
     best = total.best_bound(problem)
-    assert traces(page, "total_error")["Best T"][0] == [pytest.approx(best.max_total)]
+    assert traces(page, "total_error")["Best bound"][0] == [pytest.approx(best.max_total)]
     press(page.get_by_role("tab", name="Measures and noise"))
     expect(page.get_by_text("Laplace noise is better")).to_be_visible()
 
-    press(page.get_by_role("tab", name="Four ways to choose T"))
+    press(page.get_by_role("tab", name="Four ways to choose a bound"))
     press(page.get_by_role("button", name="Simulate"))
     expect(page.get_by_text("1,000 runs of each simulated point")).to_be_visible()
     settle(page)

@@ -129,10 +129,10 @@ CASES = {
         "quantile_card",
     ),
     "learning": Case(
-        "Learning under a cap", "learning", ("learning.tabs", "Downloads"), ONLINE, "learning_card"
+        "Learning under a bound", "learning", ("learning.tabs", "Downloads"), ONLINE, "learning_card"
     ),
     "learning, own cap": Case(
-        "Learning under a cap",
+        "Learning under a bound",
         "learning",
         ("learning.tabs", "Downloads"),
         {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_cap": "9", "privacy_form": "own",
@@ -140,7 +140,7 @@ CASES = {
         "learning_card",
     ),
     "learning, no bound at the own cap": Case(
-        "Learning under a cap",
+        "Learning under a bound",
         "learning",
         ("learning.tabs", "Downloads"),
         {"data": "requests-commits", "bias": "corollary_1", "own_cap": "1", "vc_dimension": "0"},

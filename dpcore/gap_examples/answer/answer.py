@@ -62,7 +62,7 @@ def answered(
         disclosure=data.provenance,
         facts=words.facts(of),
         proofs=(
-            ("Cap", both.cap.certificate, both.cap.ended),
+            ("Bounded rows", both.cap.certificate, both.cap.ended),
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
         code=_programs(of, data, parameters.epsilon, ends),

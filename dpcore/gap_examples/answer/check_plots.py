@@ -16,7 +16,10 @@ from dpcore.gap_examples.answer.examples import Growth, RegressionStep
 from dpcore.gap_examples.answer.plots import VARIANCE
 from dpcore.gap_examples.parameters import REGRESSION_G
 
-METHODS = (("Cap", "cap", Look.CAP, "diamond", 0.985), ("Weights", "smooth", Look.SMOOTH, "circle", 1.015))
+METHODS = (
+    ("Bounded rows", "cap", Look.CAP, "diamond", 0.985),
+    ("Weights", "smooth", Look.SMOOTH, "circle", 1.015),
+)
 """Name, columns, look and symbol of what is simulated, and how far beside its bound it is drawn."""
 MARKED_THRESHOLDS = 30
 
@@ -55,13 +58,13 @@ def thresholds(step: RegressionStep) -> Plot:
     return Plot(
         "gap-thresholds",
         "Sample limiting",
-        f"The best threshold of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of the "
+        f"The best bound of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of the "
         "paper's C.",
         Axis(
-            "threshold",
+            "bound",
             "rows kept per user",
             (0.9, REGRESSION_G[-1] * 1.1),
-            title="Threshold h: rows kept per user",
+            title="Bound (rows kept per user)",
             number=",.3~r",
         ),
         Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number=".4g"),
@@ -76,7 +79,7 @@ def thresholds(step: RegressionStep) -> Plot:
             ),
             Level("The paper's C", 1.0),
             Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
-            Mark("Best threshold", step.best, step.ratio, Look.CAP),
+            Mark("Best bound", step.best, step.ratio, Look.CAP),
         ),
         Disclosure.PUBLIC,
         height=400,

@@ -69,11 +69,11 @@ def against_epsilon(data: Dataset, parameters: gap_examples.GapParameters) -> Ag
 
     histogram = data.histogram
     return Against(
-        "Best cap (rows per user)",
+        "Best bound (rows per user)",
         "Error (1 = best weights)",
         best,
         error,
         histogram.sizes,
         histogram.users,
-        alone="This page chooses no bound; *Mean* has the cap and the threshold that serve two data sets best.",
+        alone="This page chooses no bound; *Mean* has the bounds that serve two data sets best.",
     )

@@ -19,7 +19,7 @@ from dpcore.gap_examples.parameters import THEOREM_G
 from dpcore.mean.answer.found import axis_limits
 
 RATIO = Axis(
-    "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best cap : best weights", number=".4f"
+    "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number=".4f"
 )
 VARIANCE = Axis("variance", "1 = with the best weights", (0.9, 10.0), number=".4g")
 SHARES = np.linspace(0.005, 0.995, 199)
@@ -48,8 +48,8 @@ def variances(found: GapFound, data: Dataset) -> Plot:
     return Plot(
         "gap-data",
         "Variance against the bound",
-        f"The best cap has {both.ratio:.4f} times the variance of the best weights; the paper's proof takes "
-        f"the cap {wording.number(proof.max_contributions)} with {proof.ratio:.3f} times, at most 4.",
+        f"The best bound has {both.ratio:.4f} times the variance of the best weights; the paper's proof takes "
+        f"the bound {wording.number(proof.max_contributions)} with {proof.ratio:.3f} times, at most 4.",
         bound_axis(bounds),
         VARIANCE,
         {
@@ -58,12 +58,12 @@ def variances(found: GapFound, data: Dataset) -> Plot:
             "smooth_variance_over_best_weights": found.smoothed,
         },
         (
-            Curve("Cap", "bound", "cap_variance_over_best_weights", Look.CAP),
+            Curve("Bounded rows", "bound", "cap_variance_over_best_weights", Look.CAP),
             Curve("Smooth weights", "bound", "smooth_variance_over_best_weights", Look.SMOOTH),
             _most(),
             Level(f"Paper: at most {wording.entered(paper)}", paper),
             Mark(f"Proof's h′ (case {proof.case})", proof.max_contributions, proof.ratio, Look.OWN, "square"),
-            Mark("Best cap", both.cap.max_contributions, both.ratio, Look.CAP),
+            Mark("Best bound", both.cap.max_contributions, both.ratio, Look.CAP),
             Mark("Best weights, h*", both.smooth.threshold, 1.0, Look.SMOOTH, "circle"),
         ),
         data.provenance,
@@ -217,19 +217,19 @@ def line(comparison: gap_examples.Comparison) -> Plot:
         "line": (between.light_users + between.heavy_users * caps) / kept,
     }
     symbol = "circle" if caps.size <= MARKED_CAPS else ""
-    also = ("cap (rows per user)", "cap")
+    also = ("bound (rows per user)", "cap")
     across = "cap_over_best"
     return Plot(
         "gap-line",
         "The line between",
-        f"The rows kept touch the level curve at the best cap, {best:,}, and exceed it at no whole cap; a straight "
+        f"The rows kept touch the level curve at the best bound, {best:,}, and exceed it at no whole bound; a straight "
         "line fits between the two.",
-        Axis("cap", "1 = the best cap", (0.0, LINE_REACH), Scale.LINEAR),
-        Axis("rows kept", "1 = at the best cap", (0.0, LINE_REACH), Scale.LINEAR, number=".4g"),
+        Axis("bound", "1 = the best bound", (0.0, LINE_REACH), Scale.LINEAR),
+        Axis("rows kept", "1 = at the best bound", (0.0, LINE_REACH), Scale.LINEAR, number=".4g"),
         columns,
         (
             Curve(
-                "Rows for an equal cap",
+                "Rows for an equal bound",
                 across,
                 "rows_for_an_equal_cap",
                 Look.SMOOTH,
@@ -238,7 +238,7 @@ def line(comparison: gap_examples.Comparison) -> Plot:
             ),
             Curve("Line between", across, "line", Look.OWN, also=also),
             Curve("Rows kept", across, "rows_kept", Look.CAP, symbol=symbol, also=also),
-            Mark("Best cap", 1.0, 1.0, Look.CAP),
+            Mark("Best bound", 1.0, 1.0, Look.CAP),
         ),
         Disclosure.PUBLIC,
         height=460,

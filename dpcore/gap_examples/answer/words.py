@@ -35,8 +35,8 @@ def headline(both: gap_examples.Comparison) -> str:
     """What to do."""
     if both.ratio < WORTH_HAVING:
         rows = wording.counted(both.cap.max_contributions, "row")
-        return f"Cap at {rows} per user; smooth weights gain only {gain(both.ratio)} in variance."
-    return f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best cap."
+        return f"Keep at most {rows} of each user; smooth weights gain only {gain(both.ratio)} in variance."
+    return f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best bound."
 
 
 def detail(dataset: Dataset) -> str:
@@ -50,9 +50,9 @@ def numbers(both: gap_examples.Comparison) -> tuple[Number, ...]:
     cap, rho, error = both.cap.max_contributions, both.noise_ratio, math.sqrt(both.ratio)
     most = f"(at most {math.sqrt(gap_examples.supremum().ratio):.4f})"
     return (
-        Number("Variance, cap : weights", f"{both.ratio:.4f}", "", _RATIO, both.ratio, key="ratio"),
-        Number("Error, cap : weights", f"{error:.4f}", most, _ERRORS, error, key="error_ratio"),
-        Number("Best cap", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number("Variance, bounded : weights", f"{both.ratio:.4f}", "", _RATIO, both.ratio, key="ratio"),
+        Number("Error, bounded : weights", f"{error:.4f}", most, _ERRORS, error, key="error_ratio"),
+        Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
         Number(
             "Noise ratio ρ",
             wording.number(rho),
@@ -70,7 +70,7 @@ def facts(found: GapFound) -> dict[str, str]:
     said = {
         "Here": _here(found),
         "Any data": (
-            "with any number of users, any sizes and any ε, the best cap has less than "
+            "with any number of users, any sizes and any ε, the best bound has less than "
             f"{gap_examples.supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
             "at most 4 times. See *Two groups* and *Any noise*."
         ),
@@ -86,14 +86,14 @@ def good_enough(found: GapFound) -> str:
     if low == high:
         which = f"only {wording.counted(low, 'row')}"
     else:
-        which = f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}"
-    return f"{which} stays within 5{wording.PERCENT} of the best cap's error."
+        which = f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}"
+    return f"{which} stays within 5{wording.PERCENT} of the best bound's error."
 
 
 _RATIO = (
-    "Variance of the mean with the best cap, divided by that with the best smooth weights; 1 means no gain."
+    "Variance of the mean with the best bound, divided by that with the best smooth weights; 1 means no gain."
 )
-_ERRORS = "Of the standard errors, the square root: how much longer the error bars of the best cap are."
+_ERRORS = "Of the standard errors, the square root: how much longer the error bars of the best bound are."
 _CAP = "Upper bound on contributions per user."
 _NOISE_RATIO = (
     "ρ = 2 (B/ε)²/σ²: how many rows' worth of variance the noise has for a user who holds all the weight. "
@@ -104,20 +104,21 @@ _NOISE_RATIO = (
 def _here(found: GapFound) -> str:
     both = found.comparison
     if both.problem.histogram.sizes.size == 1:
-        return "all users have equally many rows, so cap and weights are the same."
+        return "all users have equally many rows, so bounded rows and weights are the same."
     if both.problem.value_variance == 0.0:
-        return "without sampling error the best cap and the best weights are the same."
+        return "without sampling error the best bound and the best weights are the same."
     return (
-        f"best cap {wording.counted(both.cap.max_contributions, 'row')}, best threshold of the weights "
+        f"best bound {wording.counted(both.cap.max_contributions, 'row')}, best bound of the weights "
         f"{wording.number(both.smooth.threshold)}. {proved(both)}"
     )
 
 
 def _why_not_more(domination: gap_examples.Domination) -> str:
     return (
-        f"a user base of two groups, {wording.percent(domination.light_share)} with one row and the rest with "
-        f"unlimited rows, has at least as many rows under every cap, yet no better cap. Its ratio is "
-        f"{domination.bound:.4f}; these data cannot have more."
+        f"compare these users with others: {wording.percent(domination.light_share)} of them have one row, the rest "
+        "have unlimited rows. Those others keep at least as many rows under every bound, so their weights do no "
+        f"worse; their best bound does no better. Their ratio is {domination.bound:.4f}, and these data cannot have "
+        "more."
     )
 
 
@@ -126,7 +127,7 @@ def proof_sentences(found: GapFound) -> tuple[str, ...]:
     p = found.proof
     number = wording.number
     steps = [
-        f"The best weights have threshold **h\\* = {number(p.threshold, 4)}**: "
+        f"The best weights have the bound **h\\* = {number(p.threshold, 4)}**: "
         f"{wording.counted(p.users_at_or_below, 'user')} "
         f"{wording.agreeing(p.users_at_or_below, 'has', 'have')} at most h\\* rows, {number(p.users_above)} "
         f"{wording.agreeing(p.users_above, 'has', 'have')} more.",
@@ -147,8 +148,8 @@ def proof_sentences(found: GapFound) -> tuple[str, ...]:
         )
     limit = 2 if p.case == 1 else 4
     steps.append(
-        f"At the cap h′ sampling error is {p.sampling_factor:.3f} times that of the best weights (at most {limit}), "
+        f"At the bound h′ sampling error is {p.sampling_factor:.3f} times that of the best weights (at most {limit}), "
         f"privacy noise {p.privacy_factor:.3f} times (at most 4), both together **{p.ratio:.3f} times (at most 4)**. "
-        f"The best cap is at least as good as h′: {p.best_ratio:.3f} times."
+        f"The best bound is at least as good as h′: {p.best_ratio:.3f} times."
     )
     return tuple(steps)

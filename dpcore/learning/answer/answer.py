@@ -17,7 +17,7 @@ from dpcore.report.csv_files import columns_csv, public_inputs
 
 
 def answered(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
-    """The best cap on rows per user for a private learner.
+    """The best bound on rows per user for a private learner.
 
     Args:
         data: How many rows users have.
@@ -38,7 +38,7 @@ def answered(data: Dataset, parameters: LearningParameters, found: LearningFound
         assumptions=learning.ASSUMPTIONS,
         disclosure=data.provenance,
         facts=words.facts(of, parameters.own_cap),
-        proofs=(("Cap", of.choice.certificate, of.choice.ended),),
+        proofs=(("Bound", of.choice.certificate, of.choice.ended),),
         code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
         good_enough=words.good_enough(of),
         parameters=parameters,

@@ -96,7 +96,7 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
 
     histogram = data.histogram
     return Against(
-        "Best cap (rows per user)",
+        "Best bound (rows per user)",
         "Bound on the excess risk",
         best,
         error,

@@ -30,28 +30,28 @@ TERMS = {
     BiasTerm.VARIANCE_FRACTION: (Look.OWN, "dash", 1.5),
     BiasTerm.COROLLARY_1: (Look.SMOOTH, "dot", 2.0),
 }
-MARKED = (("Best cap", Look.CAP, "diamond"), ("Your cap", Look.OWN, "square"))
+MARKED = (("Best bound", Look.CAP, "diamond"), ("Your own bound", Look.OWN, "square"))
 
 
 def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     """The main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
     best = found.choice
-    items: list[Item] = [Curve("Bound, all three", "cap_rows", "bound", Look.TOTAL), *PARTS, NOTHING]
+    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Look.TOTAL), *PARTS, NOTHING]
     if found.within[0] < found.within[1]:
-        items.append(Band(f"Caps within 5{wording.PERCENT} of the best", *found.within))
+        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         if cap is not None and 0.0 < (height := found.bound_at(cap)) < math.inf:
             items.append(Mark(name, cap, height, look, symbol))
     return Plot(
         "learning-bound",
-        "Bound on the excess risk against the cap",
-        f"The bound is smallest at {wording.counted(best.max_contributions, 'row')} per user, "
+        "Excess risk against the bound",
+        f"The excess risk, at most, is smallest at {wording.counted(best.max_contributions, 'row')} per user, "
         f"{wording.number(best.total)}: twice the bias {wording.number(best.bias)}, finite sample "
-        f"{wording.number(best.finite_sample)}, privacy noise {wording.number(best.privacy)}. Lower caps bias more, "
+        f"{wording.number(best.finite_sample)}, privacy noise {wording.number(best.privacy)}. Lower bounds bias more, "
         "higher ones need more noise.",
         _cap_axis(found),
-        Axis("bound on the excess risk", "", axis_limits(found)[1]),
+        Axis("excess risk, at most", "", axis_limits(found)[1]),
         found.curves,
         tuple(items),
         data.provenance,
@@ -76,10 +76,10 @@ def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     return Plot(
         "learning-terms",
         "All bounds on the bias",
-        f"At the best cap twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's log "
-        f"form {log}.",
+        f"At the best bound twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's "
+        f"log form {log}.",
         _cap_axis(found),
-        Axis("twice the bound on the bias", "", axis_limits(found)[1]),
+        Axis("twice the limit on the bias", "", axis_limits(found)[1]),
         found.curves,
         (*items, NOTHING),
         data.provenance,
@@ -89,7 +89,7 @@ def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
 
 def _cap_axis(found: LearningFound) -> Axis:
     (low, high), _ = axis_limits(found)
-    title = "Cap τ: upper bound on the rows of one user"
+    title = "Bound (rows per user)"
     # A cap of the person's own may lie where nobody has as many rows.
     reach = (low, max(high, float(found.problem.histogram.num_rows)))
-    return Axis("cap", ROWS, (low, high), title=title, reach=reach, number=",.4~g")
+    return Axis("bound", ROWS, (low, high), title=title, reach=reach, number=",.4~g")

@@ -160,7 +160,7 @@ def best_sentence(found: PopulationFound) -> str:
     return (
         f"The smallest sum is {wording.number(best.total)}, at τ₀ = {wording.number(best.fraction)} "
         f"({wording.counted(best.cap, 'row')} per user), where {wording.number(found.capped_at_best, 2)} "
-        f"{wording.agreeing(found.capped_at_best, 'user is', 'users are')} expected to be capped. "
+        f"{wording.agreeing(found.capped_at_best, 'user is', 'users are')} expected to lose rows. "
         f"{best.certificate.sentence}"
     )
 
@@ -175,7 +175,7 @@ def family_rows(found: PopulationFound) -> list[dict[str, str]]:
             none = no_best(choice, smallest)
             at = f"ε = {wording.entered(epsilon)}"
             row[f"Best τ₀, {at}"] = "ever smaller" if none else wording.number(choice.fraction)
-            row[f"Users capped, {at}"] = "–" if none else wording.number(choice.users_capped)
+            row[f"Users who lose rows, {at}"] = "–" if none else wording.number(choice.users_capped)
             row[f"Smallest sum, {at}"] = "0" if none and choice.bias == 0.0 else wording.number(choice.total)
         rows.append(row)
     return rows

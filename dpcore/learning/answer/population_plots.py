@@ -54,14 +54,14 @@ def mass(alpha: float) -> Plot:
     )
     return Plot(
         "learning-figure-2",
-        "Mass of users below the cap",
-        "The larger α, the larger the cap must be before most rows come from users below it.",
+        "Mass of users below the bound",
+        "The larger α, the larger the bound must be before most rows come from users below it.",
         _fractions(FRACTIONS),
         Axis("share of all rows", "", (0.0, 1.02), Scale.PERCENT, number=".3p"),
         mass_columns(alpha),
         (
             *others,
-            Curve(f"{chosen}, uncapped users", "tau_0", "uncapped_mass", Look.TOTAL, steps=True),
+            Curve(f"{chosen}, users who lose none", "tau_0", "uncapped_mass", Look.TOTAL, steps=True),
             Curve(f"{chosen}, all rows kept", "tau_0", "kept_share_in_the_limit", Look.TOTAL, dash="dash"),
         ),
         Disclosure.PUBLIC,
@@ -89,7 +89,7 @@ def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
-        f"Bias falls and privacy noise rises with the cap; their sum is at least {wording.number(best.total)}.",
+        f"Bias falls and privacy noise rises with the bound; their sum is at least {wording.number(best.total)}.",
         _fractions((1.0 / found.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERRORS),
         cost_columns(found),
@@ -104,7 +104,7 @@ def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
     """Figure 3b: users capped over tau_0; its file holds what was simulated, where something was."""
     exact = cost_columns(found)
     items: list[Item] = [
-        Curve("Users capped", "exact_tau_0", "expected_users_capped", Look.TOTAL),
+        Curve("Users who lose rows", "exact_tau_0", "expected_users_capped", Look.TOTAL),
         Curve("n → ∞", "exact_tau_0", "limit_users_capped", Look.OWN),
     ]
     columns: Mapping[str, npt.ArrayLike] = exact
@@ -115,10 +115,10 @@ def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
         items.append(Mark("At the smallest sum", found.best.fraction, found.capped_at_best, Look.CAP))
     return Plot(
         "learning-figure-3b",
-        "Users capped",
-        f"Users expected to be capped at the best cap: {wording.number(found.capped_at_best, 2)}.",
+        "Users who lose rows",
+        f"Users expected to lose rows at the best bound: {wording.number(found.capped_at_best, 2)}.",
         _fractions((1.0 / found.parameters.population_rows, 1.0)),
-        Axis("users capped", "expected number", USERS),
+        Axis("users who lose rows", "expected number", USERS),
         columns,
         tuple(items),
         Disclosure.PUBLIC,
@@ -134,7 +134,7 @@ def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters)
         Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Look.TOTAL, symbol="circle"),
         Curve("its bias, twice", "num_rows", "bias_twice", Look.BIAS),
         Curve("its privacy noise", "num_rows", "privacy_noise", Look.PRIVACY),
-        Curve("Finite-sample term, no cap", "num_rows", "finite_sample_without_a_cap", Look.SAMPLING),
+        Curve("Finite-sample term, no bound", "num_rows", "finite_sample_without_a_cap", Look.SAMPLING),
     )
     items = [one for one in curves if np.any(columns[one.y] != 0.0)]
     if not floor_vanishes(of, parameters) and of.limit.complete:
@@ -153,8 +153,8 @@ def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters)
 
 
 def _fractions(limits: tuple[float, float]) -> Axis:
-    title = "τ₀ = τ/n: cap as a share of all rows"
-    return Axis("cap τ₀", "share of all rows", limits, title=title, reach=limits)
+    title = "bound as a share of all rows"
+    return Axis("bound, as a share of all rows", "share of all rows", limits, title=title, reach=limits)
 
 
 def _simulated(x: str, y: str) -> Points:

@@ -27,13 +27,13 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
     largest = f"({_largest_part(choice)})" if total > 0.0 else ""
 
     def part(label: str, value: float, key: str, help: str) -> Number:
-        note = f"{wording.percent(value / total)} of the bound" if total > 0.0 else ""
+        note = f"{wording.percent(value / total)} of it" if total > 0.0 else ""
         return Number(label, wording.number(value), note, help, value, key=key)
 
     return (
-        Number("Best cap", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
-        Number("Bound on the excess risk", wording.number(total), largest, _BOUND, total, key="bound"),
-        Number("As a share of all rows, τ₀", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
+        Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number("Excess risk, at most", wording.number(total), largest, _BOUND, total, key="bound"),
+        Number("As a share of all rows", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
         part("Bias, twice", choice.bias, "bias_twice", _BIAS),
         part("Finite sample", choice.finite_sample, "finite_sample", _FINITE),
         part("Privacy noise", choice.privacy, "privacy_noise", _PRIVACY),
@@ -42,20 +42,20 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
 
 def facts(found: LearningFound, own_cap: int | None) -> dict[str, str]:
     """What stands behind the choice, a sentence each."""
-    said = {"Half or double": _half_or_double(found), "Who is capped": _who(found)}
+    said = {"Half or double": _half_or_double(found), "Who is affected": _who(found)}
     if own_cap is not None:
-        said[f"Your cap, {wording.counted(own_cap, 'row')}"] = _own_cap(found, own_cap)
+        said[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(found, own_cap)
     return said
 
 
-_CAP = "The upper bound on contributions per user, τ."
-_FRACTION = "The same cap as a share of all rows: τ₀ = τ/n. The paper states its results in it."
+_CAP = "Upper bound on contributions per user."
+_FRACTION = "The same bound as a share of all rows. The paper states its results in it."
 _BOUND = (
     "The most by which the risk of the model found exceeds that of the best model, with probability 1 − δ (theorem "
     "1). A risk is an expected loss, between 0 and 1."
 )
 _BIAS = (
-    "Capping changes whose rows count how much; a model is then judged on the wrong mix of users. Theorem 1 carries "
+    "A bound changes whose rows count how much; a model is then judged on the wrong mix of users. Theorem 1 carries "
     "this bias twice: once for the model returned, once for the best one."
 )
 _FINITE = (
@@ -79,7 +79,7 @@ def _largest_part(choice: LearningCap) -> str:
 
 
 LEAKS = (
-    "Your data are private, and a cap read off them is too: using it in a release reveals something about who has "
+    "Your data are private, and a bound read off them is too: using it in a release reveals something about who has "
     "how many rows."
 )
 
@@ -90,14 +90,15 @@ def detail(found: LearningFound, dataset: Dataset) -> str:
     sentences = []
     if choice.total >= 1.0:
         sentences.append(
-            "**A bound above 1 promises nothing**, since losses lie in [0, 1]: it only says which cap is better."
+            "**An excess risk above 1 promises nothing**, since losses lie in [0, 1]: it only says which bound is "
+            "better."
         )
     if choice.users_capped == 0:
         sentences.append(
-            "This cap cuts nobody's rows, since privacy noise costs less here than the bias of any lower cap."
+            "This bound cuts nobody's rows, since privacy noise costs less here than the bias of any lower one."
         )
     if settings.loss_variance == 0.0 and settings.bias.needs_variance:
-        sentences.append("Users are taken to be alike (Var(H) = 0), so capping them biases nothing.")
+        sentences.append("Users are taken to be alike (Var(H) = 0), so a bound biases nothing.")
     if found.problem.histogram.num_users == 1:
         sentences.append("There is only one user, so the model learns from that user alone.")
     if dataset.is_private:
@@ -106,7 +107,7 @@ def detail(found: LearningFound, dataset: Dataset) -> str:
 
 
 def good_enough(found: LearningFound) -> str:
-    """From which cap to which one the bound stays near the best."""
+    """From which bound to which one the excess risk stays near the least."""
     low, high = found.within
     if low == high:
         if found.problem.histogram.max_size == 1:
@@ -118,8 +119,8 @@ def good_enough(found: LearningFound) -> str:
         else ""
     )
     return (
-        f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}{no_more} stays within "
-        f"5{wording.PERCENT} of the best bound."
+        f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}{no_more} stays within "
+        f"5{wording.PERCENT} of the least excess risk."
     )
 
 
@@ -133,7 +134,7 @@ def _half_or_double(found: LearningFound) -> str:
         costs = (
             f"costs {wording.change(bound, best)}"
             if math.isfinite(bound)
-            else "is where this bound does not apply"
+            else "is where this limit does not apply"
         )
         parts.append(f"{name} ({wording.number(other)}) {costs}")
     return ", ".join(parts) + "."
@@ -159,11 +160,11 @@ def _own_cap(found: LearningFound, cap: int) -> str:
     parts = found.parts_at(cap)
     total = float(parts.total)
     if not math.isfinite(total):
-        return "this bound on the bias says nothing there: less than a quarter of the rows is kept."
+        return "this limit on the bias says nothing there: less than a quarter of the rows is kept."
     split = ", ".join(f"{name} {wording.number(part)}" for name, part in _parts(parts).items())
     return (
-        f"bound {wording.number(total)} ({split}), {wording.change(total, found.choice.total)}"
-        " compared with the best cap."
+        f"excess risk at most {wording.number(total)} ({split}), {wording.change(total, found.choice.total)}"
+        " compared with the best bound."
     )
 
 
@@ -200,19 +201,25 @@ def rival_rows(
             "Way": term.group,
             "Bound": term.title,
             "Needs": _needs(term),
-            "Twice, at the best cap": _bound(2.0 * float(at_best[term])),
+            "Twice, at the best bound": _bound(2.0 * float(at_best[term])),
         }
         if at_own:
-            row["Twice, at your cap"] = _bound(2.0 * float(at_own[term]))
-        row["Best cap under it"] = wording.counted(round(choice.cap), "row")
-        row["Its bound"] = wording.number(choice.total)
+            row["Twice, at your own bound"] = _bound(2.0 * float(at_own[term]))
+        row["Best bound under it"] = wording.counted(round(choice.cap), "row")
+        row["Its excess risk"] = wording.number(choice.total)
         row["Formula"] = f"${term.formula}$"
         rows.append(row)
     return rows
 
 
 def _needs(term: BiasTerm) -> str:
-    what = "τ₀" if term.needs_only_the_fraction else "all shares" if term.needs_shares else "$n_\\tau/n$"
+    what = (
+        "the share of rows"
+        if term.needs_only_the_fraction
+        else "all shares"
+        if term.needs_shares
+        else "$n_\\tau/n$"
+    )
     return f"{what}, Var(H)" if term.needs_variance else what
 
 
@@ -223,7 +230,7 @@ def _bound(value: float) -> str:
 def files(label: str) -> str:
     """What the files of the curves and of the choice hold."""
     return (
-        "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
-        "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
-        f"Label in both: *{label}*."
+        "**Choice** holds the question, the best bound, what each part contributes, and the proof. **Curves** hold "
+        "the excess risk in its parts and every limit on the bias, twice, one line per bound; what does not apply "
+        f"is `inf`. Label in both: *{label}*."
     )

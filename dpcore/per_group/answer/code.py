@@ -67,12 +67,12 @@ def _pair(asked: PerGroupParameters, max_groups: int, amount: float) -> Form:
 
 
 def _vectors(found: PerGroupFound) -> list[Form]:
-    """Cap and scaling, the better first."""
+    """One level and scaling, the better first."""
     chosen = sorted((x for x in (found.cap, found.radial) if x is not None), key=lambda x: x.error)
     released = RELEASED[found.parameters.statistic]
     return [
         (
-            f"{'Cap' if x.rule is VectorRule.CAP else 'Scaling'}, T = {wording.number(short(x.max_norm))}",
+            f"{'One level' if x.rule is VectorRule.CAP else 'Scaling'}, bound {wording.number(short(x.max_norm))}",
             released,
             {"max_norm": short(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
         )

@@ -100,7 +100,7 @@ def numbers(of: DistributionFound) -> tuple[Number, ...]:
     asked, choice = of.parameters, of.choice
     return (
         Number(
-            "Best pair found, L0 × L∞",
+            "Best pair found",
             pair_words(asked, choice.max_groups, choice.max_amount) if of.pair else "none",
             copied=f"{choice.max_groups}, {choice.max_amount:.12g}" if of.pair else "",
         ),

@@ -192,7 +192,7 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | 
         return float(choice.max_groups), choice.error
 
     return Against(
-        "Groups per user of the best pair, L0",
+        "Groups per user of the best pair",
         "Error of the best pair, by what is minimised",
         best,
         slow=True,

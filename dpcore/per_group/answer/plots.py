@@ -18,12 +18,12 @@ from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
 
 MOST_POINTS = 1500
 """Groups that a figure draws; of more, as many evenly spread over their sizes."""
-L0, USERS = "L0, groups per user", "users in the group"
+L0, USERS = "groups per user", "users in the group"
 """Whole numbers, which are written in full."""
 SURVIVAL = (
     Points("Best pair", "users", "kept_at_pair", Look.CAP, symbol="circle", size=6),
     Points(
-        "Users scaled, L0 for the selection alone",
+        "Users scaled, bound on groups for the selection alone",
         "users",
         "kept_where_scaled",
         Look.SMOOTH,
@@ -76,7 +76,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
     ]
     x = _across(L0, "", whole.groups, *(float(pair.max_groups) for _, pair, _, _ in marked))
     y = _across(
-        "L∞, amount per user and group",
+        "amount per user and group",
         _amount_unit(of.parameters),
         whole.amounts,
         *(pair.max_amount for _, pair, _, _ in marked),
@@ -131,25 +131,25 @@ def _alt(of: Mapped) -> str:
     if of.pair is None:
         return f"Every pair of bounds has a larger {what} than publishing 0 in every group."
     return (
-        f"The {what} is smallest at L0 = {wording.number(of.pair.max_groups)} and L∞ = "
-        f"{wording.number(of.pair.max_amount)}: {wording.number(of.pair.error)}. It rises in all directions."
+        f"The {what} is smallest at {wording.counted(of.pair.max_groups, 'group')} and an amount of "
+        f"{wording.number(of.pair.max_amount)} in each: {wording.number(of.pair.error)}. It rises in all directions."
     )
 
 
 def over_norm(of: PerGroupFound, kind: Provenance) -> Plot:
-    """The error against T for cap and radial clip, with the best pair as a line."""
+    """The error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
     curves, scaled = of.norm_curves, of.scaled
     assert scaled is not None
     errors = np.r_[curves.cap, curves.radial, of.pair_error]
     norm = "L1" if of.parameters.delta is None else "L2"
     name = "Best pair of bounds" if of.pair is not None else "Publishing 0"
     items: list[Item] = [
-        Curve("Cap", "max_norm", "error_of_cap", Look.SAMPLING, dash="solid", width=2.5),
+        Curve("Cut at one level", "max_norm", "error_of_cap", Look.SAMPLING, dash="solid", width=2.5),
         Curve("All groups scaled alike", "max_norm", "error_of_scaling", Look.SMOOTH, dash="dash", width=2.5),
         Curve(name, "ends", "error_of_pair", Look.CAP, dash="dot", width=2.0),
     ]
     for choice, label, look, symbol in (
-        (of.cap, "Best cap", Look.SAMPLING, "circle"),
+        (of.cap, "Best level", Look.SAMPLING, "circle"),
         (of.radial, "Best scaling", Look.SMOOTH, "diamond"),
     ):
         if choice is not None and choice.max_norm > 0.0:
@@ -160,7 +160,7 @@ def over_norm(of: PerGroupFound, kind: Provenance) -> Plot:
         "Error over the norm",
         f"Bounding whole vectors has an error of {wording.number(scaled.error)} at its best, against "
         f"{wording.number(of.pair_error)} of the best pair of bounds.",
-        _across(f"T, bound on the {norm} norm of a user's vector", "", curves.norms),
+        _across(f"bound on the {norm} norm of a user's vector", "", curves.norms),
         _across("error", unit_of(of.parameters), np.array([low * 0.9, min(high, 8.0 * low)])),
         {"max_norm": curves.norms, "error_of_cap": curves.cap, "error_of_scaling": curves.radial},
         tuple(items),

@@ -44,7 +44,7 @@ def facts(view: PerGroupFound, found: SelectedFound) -> dict[str, str]:
             f"{wording.percent(kept / (kept + lost))}."
         )
     if found.vector is not None:
-        rule = "a cap on each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
+        rule = "one level for each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
             f"{rule} errs by {error_words(view.parameters, found.vector.error)}, "
             f"the best pair by {error_words(view.parameters, view.pair_error)}. "

@@ -27,7 +27,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def amount(view: PerGroupFound, value: float) -> str:
-    """An L-infinity with its unit."""
+    """A bound on an amount with its unit."""
     return words.amount_words(view.parameters, value)
 
 
@@ -104,7 +104,7 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
         )
     scaled = view.scaled if view.selected is None else view.selected.vector
     if scaled is not None:
-        name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
+        name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         found.append(
             Number(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
         )
@@ -120,8 +120,9 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
 
 
 _NORM = (
-    "The sum of what a user adds to all groups (Laplace), or the root of the sum of its squares (Gaussian), is brought "
-    "to at most T: by one cap for all of the user's groups, or by scaling all of them alike, whichever errs less here."
+    "The sum of what a user adds to all groups (Laplace), or the root of the sum of its squares (Gaussian), is "
+    "brought to at most this bound: by cutting all of the user's groups at one level, or by scaling all of them "
+    "alike, whichever errs less here."
 )
 
 
@@ -152,9 +153,9 @@ def _scaling(view: PerGroupFound) -> str:
     scaled = view.scaled if selected is None else selected
     assert scaled is not None
     how = (
-        "cap each user's groups at one level, with" if scaled.rule is VectorRule.CAP else "scale each user to"
+        "cut each user's groups at one level, with" if scaled.rule is VectorRule.CAP else "scale each user to"
     )
-    groups = "" if selected is None else f", with L0{NBSP}={NBSP}{wording.number(selected.max_groups)}"
+    groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')}"
     return (
         f"If you can change amounts first, {how} a norm of at most "
         f"{wording.number(words.short(scaled.max_norm))}{groups}: error {error(view, scaled.error)}, "
@@ -163,14 +164,15 @@ def _scaling(view: PerGroupFound) -> str:
 
 
 def good_enough(view: PerGroupFound) -> str:
-    """From which L0 to which one the error stays near the best."""
+    """From how many groups to how many the error stays near the best."""
     if view.good_groups is None or view.pair is None:
         return ""
     low, high = view.good_groups
-    at = "" if view.parameters.statistic is Statistic.USERS else " with this L∞"
+    at = "" if view.parameters.statistic is Statistic.USERS else " with this bound on amounts"
     if low == high:
-        return f"only L0 = {wording.number(low)}{at}."
-    return f"L0 from {wording.number(low)} to {wording.number(high)}{at} stays within 5{wording.PERCENT}."
+        return f"only {wording.counted(low, 'group')}{at}."
+    upper = wording.counted(high, "group")
+    return f"any bound from {wording.number(low)} to {upper}{at} stays within 5{wording.PERCENT} of the best error."
 
 
 def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
@@ -179,8 +181,8 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
     if view.parts is not None:
         parts, whole = view.parts, view.parts.total
         shares = [
-            ("amounts above L∞", parts.clipped),
-            ("groups beyond L0", parts.left_out),
+            ("amounts above their bound", parts.clipped),
+            ("groups beyond theirs", parts.left_out),
             ("the random choice of groups", parts.sampling),
             ("noise", parts.noise),
         ]
@@ -192,21 +194,21 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
         above = int(np.sum(np.abs(view.problem.amounts) > view.pair.max_amount))
         facts["Who is affected"] = (
             f"{wording.counted(over, 'user')} ({wording.percent(over / per_user.size)}) "
-            f"{wording.agreeing(over, 'is', 'are')} in more groups than L0; "
+            f"{wording.agreeing(over, 'is', 'are')} in more groups than the bound; "
             f"{wording.counted(above, 'pair')} of a user and a group "
             f"({wording.percent(above / view.problem.pairs.num_pairs)}) "
-            f"{wording.agreeing(above, 'holds', 'hold')} more than L∞."
+            f"{wording.agreeing(above, 'holds', 'hold')} more than the bound on amounts."
         )
     if view.cap is not None and view.radial is not None:
         facts["Without sampling"] = (
-            f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
-            f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
-            "these statistics and public groups there is, for every pair, a cap that errs no more in any group. So the "
-            "best cap errs no more over all groups than the best pair; in a single group it may."
+            f"cutting each user's vector at one level errs by {error(view, view.cap.error)}, scaling all groups of a "
+            f"user alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
+            "these statistics and public groups there is, for every pair, a level that errs no more in any group. "
+            "So the best level errs no more over all groups than the best pair; in a single group it may."
         )
     elif not view.is_mean and view.selected is None:
         facts["Without sampling"] = (
-            "nothing is promised: with sums of any sign a pair of bounds can be better than every cap."
+            "nothing is promised: with sums of any sign a pair of bounds can be better than every level."
         )
     for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):
         if other is not None:
@@ -238,8 +240,8 @@ def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
         else wording.counted(margin, "user")
     )
     return (
-        f"{pair}; and T of cap or scaling, for a *Count of rows* with a margin of {users}, which errs less still where "
-        "your library takes one bound for all groups of a user."
+        f"{pair}. For a *Count of rows* with a margin of {users} it has the bound on a user's whole vector, which errs "
+        "less still where your library takes one bound for all groups of a user."
     )
 
 
@@ -249,7 +251,7 @@ def proofs(view: PerGroupFound) -> tuple[Proof, ...]:
     if view.choice.certificate is not None:
         found.append(("Pair", view.choice.certificate, view.choice.ended))
     if view.cap is not None:
-        found.append(("Cap", view.cap.certificate, view.cap.ended))
+        found.append(("One level", view.cap.certificate, view.cap.ended))
     if view.radial is not None:
         found.append(("Scaling", view.radial.certificate, view.radial.ended))
     return tuple(found)

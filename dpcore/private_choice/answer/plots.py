@@ -19,9 +19,9 @@ from dpcore.private_choice.comparison import EPSILONS, SCALES
 from dpcore.private_choice.parameters import Wanted
 
 SHORT_NAMES = {
-    Wanted.SMOOTH: "threshold",
-    Wanted.CAP: "cap",
-    Wanted.SUM: "bound T",
+    Wanted.SMOOTH: "bound",
+    Wanted.CAP: "bound",
+    Wanted.SUM: "bound",
     Wanted.QUANTILE: "quantile",
 }
 """For the axis of the number chosen."""

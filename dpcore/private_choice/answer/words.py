@@ -24,11 +24,11 @@ Drawn = PrivateChoice | PrivatePair | PrivateRange
 Kind = Wanted | Several
 
 NUMBER_NAMES: dict[Wanted | Several, str] = {
-    Several.PAIR: "pair of bounds per group, L0 and L∞",
+    Several.PAIR: "pair of bounds per group",
     Several.RANGE: "range of a value, L and U",
-    Wanted.SMOOTH: "threshold of the smooth weights",
-    Wanted.CAP: "upper bound on rows per user",
-    Wanted.SUM: "upper bound T on rows per user",
+    Wanted.SMOOTH: "bound of the smooth weights",
+    Wanted.CAP: "bound on rows per user",
+    Wanted.SUM: "bound on rows per user",
     Wanted.QUANTILE: "quantile of rows per user",
 }
 ERROR_NAMES = {

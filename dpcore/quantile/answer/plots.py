@@ -31,7 +31,7 @@ WIDTH = 2.5
 """In pixels, of a quantile's line."""
 KINDS = (
     (WeightKind.SMOOTH, "Smooth weights", Look.SMOOTH, "circle"),
-    (WeightKind.CAP, "Cap", Look.CAP, "diamond"),
+    (WeightKind.CAP, "Bounded rows", Look.CAP, "diamond"),
 )
 
 
@@ -68,7 +68,7 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
         "quantile-error",
         "Rank error against the bound",
         f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
         f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(found.unbounded_error)}.",
         bound_axis(across),
         Axis(

@@ -16,7 +16,7 @@ from dpcore.quantile.answer.found import GOOD_ENOUGH, Poorer, QuantileFound, mea
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SampledAnswers, split
 
-KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
+KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
 
 
 def asked_for(parameters: QuantileParameters) -> str:
@@ -64,10 +64,10 @@ def numbers(found: QuantileFound) -> tuple[Number, ...]:
         subsamples = wording.counted(found.subsample_errors.size, "subsample")
         note = f"± {wording.percent(found.standard_error)} ({subsamples})"
     if p.weighting is Weighting.NONE:
-        name, bound, error = "Best bound h", found.choices.smooth.bound, found.choices.smooth.rank_error
+        name, bound, error = "Best bound", found.choices.smooth.bound, found.choices.smooth.rank_error
         note = expected
     else:
-        name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
+        name = "Best bound" if p.bound_from is BoundFrom.VALUES else "Bound from counts"
         bound, error = found.bound, found.rank_error
 
     def error_of(label: str, value: float, note: str, key: str) -> Number:
@@ -95,13 +95,13 @@ def good_enough(found: QuantileFound) -> str:
 
 
 _BOUND = (
-    "With smooth weights every row of a user with at most h rows weighs the same, and the rows of a heavier user "
-    "together weigh as much as h rows. With a cap at most h rows of each user are kept, chosen at random."
+    "With smooth weights every row of a user with at most so many rows weighs the same, and the rows of a heavier user "
+    "together weigh as much as so many rows. With bounded rows at most so many of each user are kept, chosen at random."
 )
 _RANK_ERROR = (
-    "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
-    "Exact, not simulated. A cap's error is averaged over random subsamples (± standard error); the release draws its "
-    "own. For several quantiles this is the mean of their errors."
+    "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the "
+    "noise. Exact, not simulated. The error of bounded rows is averaged over random subsamples (± standard error); "
+    "the release draws its own. For several quantiles this is the mean of their errors."
 )
 LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only how many "
@@ -149,8 +149,8 @@ def facts(found: QuantileFound) -> dict[str, str]:
         )
     other = found.choices.of(WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)
     said["Best for the values"] = (
-        f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
-        f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
+        f"{KIND_NAMES[choice.kind]} with a bound of {wording.number(choice.bound)}: "
+        f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with a bound of "
         f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(found)}"
     )
     if found.own is not None and found.parameters.own_bound is not None:
@@ -161,7 +161,7 @@ def facts(found: QuantileFound) -> dict[str, str]:
         )
     said |= _subsamples(found)
     said["From counts alone"] = (
-        f"h = {wording.number(found.counts_bound)}, with an error of "
+        f"a bound of {wording.number(found.counts_bound)}, with an error of "
         f"{with_spread(found.counts_error, found.counts_standard_error)} here. It was "
         "chosen without the values, so it leaks nothing of them"
         f"{', but of the counts, which are private here' if found.parameters.protects_users else ''}."
@@ -178,7 +178,7 @@ def facts(found: QuantileFound) -> dict[str, str]:
         affected = histogram.users_above(int(found.bound))
         said["Who is affected"] = (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
-            f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
+            f"{wording.agreeing(affected, 'lies', 'lie')} over the bound; "
             f"{wording.percent(lost / histogram.num_rows)} of all rows are left out."
         )
     return said
@@ -224,7 +224,7 @@ def _subsamples(found: QuantileFound) -> dict[str, str]:
     if not max(cap.standard_error, found.standard_error) > 0.0:
         return {}
     text = (
-        f"a cap keeps a random subsample of the rows, and the release draws its own. The errors of caps are averages "
+        f"bounded rows are a random subsample, and the release draws its own. Their errors are averages "
         f"over {wording.number(max(cap.subsamples, found.subsample_errors.size))} subsamples, ± their standard error. "
     )
     if found.subsample_errors.size > 1:
@@ -232,10 +232,10 @@ def _subsamples(found: QuantileFound) -> dict[str, str]:
             wording.percent(float(end))
             for end in (found.subsample_errors.min(), found.subsample_errors.max())
         )
-        return {"Random subsamples": f"{text}At the cap in use single subsamples go from {low} to {high}."}
+        return {"Random subsamples": f"{text}At the bound in use single subsamples go from {low} to {high}."}
     single = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
     return {
-        "Random subsamples": f"{text}At the best cap single subsamples differ by a standard deviation of {single}."
+        "Random subsamples": f"{text}At the best bound single subsamples differ by a standard deviation of {single}."
     }
 
 
@@ -243,7 +243,7 @@ def proofs(found: QuantileFound) -> tuple[Proof, ...]:
     """What is proved of the best bounds, and how their searches ended."""
     return (
         ("Smooth weights", found.choices.smooth.certificate, found.choices.smooth.ended),
-        ("Cap", found.choices.cap.certificate, found.choices.cap.ended),
+        ("Bounded rows", found.choices.cap.certificate, found.choices.cap.ended),
         ("From counts", found.counts_certificate, "Exact, for the trade-off form of the paper's bound."),
     )
 
@@ -273,9 +273,9 @@ def paper(found: QuantileFound) -> str:
     """What the paper's bound comes to, and what its best bound costs on these values."""
     bound = found.parameters.rank_bound(found.problem.histogram)
     value = float(bound.value(found.kind, found.counts_bound))
-    beyond = " (a bound above 1 says nothing about the error, but its best h can still be used)"
+    beyond = " (a bound above 1 says nothing about the error, but the best bound by it can still be used)"
     return (
-        f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
+        f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best bound for "
         f"{KIND_NAMES[found.kind]}: **{wording.counted(found.counts_bound, 'row')}**, where the bound is "
         f"{wording.number(value)}{beyond if value > 1.0 else ''}. On these values the expected error there is "
         f"{with_spread(found.counts_error, found.counts_standard_error)}."

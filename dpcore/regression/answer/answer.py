@@ -33,7 +33,7 @@ def answered(
     """
     of = find(data, parameters) if found is None else found
     return Answer(
-        headline="Weight the rows by the best C; use no cap.",
+        headline="Weight the rows by the best C; use no bound.",
         detail=words.detail(of),
         numbers=words.numbers(of),
         assumptions=ASSUMPTIONS,

@@ -125,7 +125,7 @@ class RegressionFound:
         """What each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""
         if method == "ours":
             return user_weights(self.problem, self.ours)
-        if method == "no cap":
+        if method == "no bound":
             return user_weights(self.problem, self.no_cap)
         if self.caps is None or not self.has_caps:
             return None
@@ -146,7 +146,7 @@ def table_of(data: Dataset) -> LabelledRows:
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
     """There are curves over epsilon of the question's own, which take searches."""
-    return "The tab *Against ε* has the best weights and caps at other ε: each is a search of its own."
+    return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
 def options(problem: RegressionProblem) -> CapOptions:
@@ -222,11 +222,11 @@ def _methods(
         best = caps.best
         if caps.rank_deficient[best] == 0 and caps.used[best]:
             note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
-            found.append(_of_cap("Best cap", caps, best, note))
-    found.append(_method("No cap", problem, no_cap, labels, "ordinary least squares on all rows"))
+            found.append(_of_cap("Best bound", caps, best, note))
+    found.append(_method("No bound", problem, no_cap, labels, "ordinary least squares on all rows"))
     if caps is not None:
         lost = int(caps.rank_deficient[0])
-        note = f"{lost} of {lost + int(caps.used[0])} draws had dependent rows" if lost else "a cap of 1"
+        note = f"{lost} of {lost + int(caps.used[0])} draws had dependent rows" if lost else "a bound of 1"
         found.append(_of_cap("One row per user", caps, 0, note))
     try:
         averages = naive.user_averages(problem)

@@ -100,38 +100,38 @@ def caps(found: RegressionFound, of: ErrorOf) -> Plot:
     columns, (x, y) = _cap_columns(found, of, ours), _cap_limits(found, of)
     items: list[Item] = []
     if found.caps is not None:
-        before = ("Cap, sampling error", "cap_sampling_error")
+        before = ("Bounded rows, sampling error", "cap_sampling_error")
         if of is ErrorOf.PREDICTIONS:
-            before = ("Cap, error before noise", "cap_fit_error")
+            before = ("Bounded rows, error before noise", "cap_fit_error")
         items += [
-            Curve("Cap, total", "cap", "cap_error", Look.CAP),
+            Curve("Bounded rows, total", "cap", "cap_error", Look.CAP),
             Curve(before[0], "cap", before[1], Look.SAMPLING, tint=Look.CAP),
-            Curve("Cap, privacy noise", "cap", "cap_privacy_noise", Look.PRIVACY, tint=Look.CAP),
+            Curve("Bounded rows, privacy noise", "cap", "cap_privacy_noise", Look.PRIVACY, tint=Look.CAP),
         ]
-    items.append(Curve(f"{OURS} (no cap)", "caps from, to", "ours", Look.SMOOTH))
+    items.append(Curve(f"{OURS} (no bound)", "bounds from, to", "ours", Look.SMOOTH))
     said = f"The best weights have an error of {wording.number(ours)}; "
     if found.caps is not None and found.has_caps:
         at, errors = _best(found.caps, of), columns["cap_error"]
         cap, error, none = int(found.caps.caps[at]), float(errors[at]), float(errors[-1])
-        items.append(Mark("Best cap", float(cap), error, Look.CAP))
-        items.append(Mark("No cap", float(columns["cap"][-1]), none, Look.OWN, "square"))
+        items.append(Mark("Best bound", float(cap), error, Look.CAP))
+        items.append(Mark("No bound", float(columns["cap"][-1]), none, Look.OWN, "square"))
         said += (
-            f"the best cap has, at {wording.counted(cap, 'row')} per user, {wording.number(error)}; "
-            f"no cap has {wording.number(none)}."
+            f"the best bound has, at {wording.counted(cap, 'row')} per user, {wording.number(error)}; "
+            f"no bound has {wording.number(none)}."
         )
     else:
-        said += "no cap was tried."
+        said += "no bound was tried."
     what = "caps" if of is ErrorOf.COEFFICIENTS else "predictions"
     return Plot(
         f"regression-{what}",
-        "Error against the cap" if of is ErrorOf.COEFFICIENTS else "Error of predictions against the cap",
+        "Error against the bound" if of is ErrorOf.COEFFICIENTS else "Error of predictions against the bound",
         said,
-        Axis("cap h", "rows per user", x, title="Bound h: cap (rows per user)", number=","),
+        Axis("bound", "rows per user", x, title="Bound (rows per user)", number=","),
         error_axis(found.unit, of, y),
         columns,
         tuple(items),
         found.data.provenance,
-        {"caps from, to": x, "ours": (ours, ours)},
+        {"bounds from, to": x, "ours": (ours, ours)},
         main=True,
     )
 
@@ -180,8 +180,8 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
         return Curve(name, varied.name, f"{method}_{of.value}", look, dash=dash, width=width, symbol=symbol)
 
     items: list[Item] = [
-        curve("No cap", "no_cap", Look.OWN, "square", "dash"),
-        curve("Best cap", "best_cap", Look.CAP, "diamond"),
+        curve("No bound", "no_cap", Look.OWN, "square", "dash"),
+        curve("Best bound", "best_cap", Look.CAP, "diamond"),
         curve(OURS, "ours", Look.SMOOTH, "circle"),
     ]
     if varied.now is not None:
@@ -189,7 +189,7 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
     return Plot(
         varied.key,
         varied.title,
-        f"Against {varied.words}, the best cap's error is {wording.number(float(ratios.min()))} to "
+        f"Against {varied.words}, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
         varied.axis,
         error_axis(
@@ -232,8 +232,8 @@ def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
 # --- who weighs how much ------------------------------------------------------------------------------------
 
 METHODS = {
-    "no cap": ("No cap", Look.OWN, "square-open"),
-    "best cap": ("Best cap (one draw)", Look.CAP, "diamond-open"),
+    "no bound": ("No bound", Look.OWN, "square-open"),
+    "best bound": ("Best bound (one draw)", Look.CAP, "diamond-open"),
     "ours": (OURS, Look.SMOOTH, "circle"),
 }
 
@@ -279,7 +279,7 @@ def weights(found: RegressionFound) -> Plot:
     return Plot(
         "regression-weights",
         "Weight of a user, by their rows",
-        "With no cap the weight of a user grows with their rows; the best weights hold it at one level.",
+        "With no bound the weight of a user grows with their rows; the best weights hold it at one level.",
         Axis("rows of the user", "rows per user", (1.0, most), number=",.3~g"),
         Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high)),
         columns,
@@ -338,7 +338,7 @@ def directions(found: RegressionFound, method: str) -> Plot:
 # --- examples 1 and 3 ---------------------------------------------------------------------------------------
 
 EXAMPLES = {
-    1: ("Optimum 1/(g² + 1)², in closed form", "Paper: every cap ≥ 1/(4g³)"),
+    1: ("Optimum 1/(g² + 1)², in closed form", "Paper: every bound ≥ 1/(4g³)"),
     3: ("Paper: optimum ≤ 6/g", "Paper: g/9, exceeded in half of the draws"),
 }
 
@@ -351,7 +351,7 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
     return Plot(
         f"regression-example-{number}",
         f"Example {number}",
-        f"The best cap's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
+        f"The best bound's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
         f"{wording.number(float(ratio[-1]))} times at g = {sweep.g[-1]}: the gap grows without bound.",
         Axis(
             "size g of the example",
@@ -375,7 +375,7 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
             "claimed_of_caps": sweep.claimed,
         },
         (
-            Curve("Best cap", "g", "best_cap_variance", Look.CAP, symbol="circle"),
+            Curve("Best bound", "g", "best_cap_variance", Look.CAP, symbol="circle"),
             Curve(claimed, "g", "claimed_of_caps", Look.CAP, dash="dot", width=1.5),
             Curve("Best weights, proved", "g", "ours_variance", Look.SMOOTH, symbol="circle"),
             Curve(known, "g", "known", Look.SMOOTH, dash="dot", width=1.5),

@@ -32,9 +32,9 @@ def numbers(found: RegressionFound) -> tuple[Number, ...]:
     if found.caps is not None and found.has_caps:
         best = math.sqrt(float(found.caps.variance[found.caps.best]))
         cap = f"{wording.counted(found.caps.max_contributions, 'row')} per user"
-        figures.append(_error("Best cap, standard error", best, cap))
+        figures.append(_error("Best bound, standard error", best, cap))
     figures += [
-        _error("No cap, standard error", math.sqrt(found.no_cap.variance), _share(found.no_cap)),
+        _error("No bound, standard error", math.sqrt(found.no_cap.variance), _share(found.no_cap)),
         _error(
             f"Error in predicting {plain(found.unit, 20)}",
             math.sqrt(found.predicted.total),
@@ -59,12 +59,10 @@ def _against(found: RegressionFound) -> str:
     """What a cap would cost instead."""
     ours, none = math.sqrt(found.ours.variance), math.sqrt(found.no_cap.variance)
     if found.caps is None or not found.has_caps:
-        return f"With no cap and equal weights the error is {_times(none, ours)} as large."
+        return f"With no bound and equal weights the error is {_times(none, ours)} as large."
     best = math.sqrt(float(found.caps.variance[found.caps.best]))
     cap = wording.counted(found.caps.max_contributions, "row")
-    return (
-        f"The best cap, {cap} per user, has {_times(best, ours)} this error; no cap has {_times(none, ours)}."
-    )
+    return f"The best bound, {cap} per user, has {_times(best, ours)} this error; no bound has {_times(none, ours)}."
 
 
 def good_enough(found: RegressionFound) -> str:
@@ -77,7 +75,7 @@ def good_enough(found: RegressionFound) -> str:
         which = f"only {wording.counted(low, 'row')} per user stays"
     else:
         which = f"{wording.number(low)} to {wording.counted(high, 'row')} per user stay"
-    return f"where you must cap, {which} within 5{wording.PERCENT} of the best cap."
+    return f"where you must bound rows, {which} within 5{wording.PERCENT} of the best bound."
 
 
 def _share(estimate: LinearEstimate) -> str:
@@ -95,7 +93,7 @@ def predicting_worse(found: RegressionFound) -> bool:
 
 FIT = (
     "C is the best for the coefficients, under the model. Predictions also contain what the model misses; where "
-    "it misses much (no intercept, say), a cap may predict better."
+    "it misses much (no intercept, say), a bound may predict better."
 )
 
 
@@ -116,7 +114,7 @@ def detail(found: RegressionFound) -> str:
             "bring more users, or drop features."
         )
     if predicting_worse(found):
-        said.append("**In predictions a cap does better here.** " + FIT)
+        said.append("**In predictions a bound does better here.** " + FIT)
     if found.problem.residual_variance == 0.0:
         said.append(
             "σ² is 0, so only privacy noise counts, and the best C makes that alone as small as it can be."
@@ -136,7 +134,7 @@ def facts(found: RegressionFound) -> dict[str, str]:
     largest_plain = found.no_cap.largest_user_weight / ours.largest_user_weight
     said = {
         "Noise": (
-            f"Laplace of scale {wording.number(ours.noise.scale)} on each coefficient; with no cap it would be "
+            f"Laplace of scale {wording.number(ours.noise.scale)} on each coefficient; with no bound it would be "
             f"{wording.number(found.no_cap.noise.scale)}, since one user there weighs "
             f"{wording.number(largest_plain, 2)} times as much as anybody here."
         ),
@@ -150,21 +148,21 @@ def facts(found: RegressionFound) -> dict[str, str]:
         cap = math.sqrt(float(found.caps.prediction_error[found.caps.best_prediction]))
         none = math.sqrt(float(found.caps.prediction_error[-1]))
         said[f"Predicting {unit}"] = (
-            f"root mean squared error {wording.number(math.sqrt(found.predicted.total))}; best cap "
-            f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
+            f"root mean squared error {wording.number(math.sqrt(found.predicted.total))}; best bound "
+            f"{wording.number(cap)}; no bound {wording.number(none)}; σ is "
             f"{wording.number(math.sqrt(found.problem.residual_variance))}."
         )
         deficient = found.caps.caps[found.caps.rank_deficient > 0]
         if deficient.size:
-            said["Caps without an estimate"] = (
+            said["Bounds without an estimate"] = (
                 f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly "
-                "dependent rows; these caps are not offered."
+                "dependent rows; these bounds are not offered."
             )
     elif found.stage is Stage.FINAL:
         why = (
-            "the trial of caps was stopped."
+            "the trial of bounds was stopped."
             if found.caps is None
             else "none gave an estimate in every draw, since the rows that it kept were linearly dependent."
         )
-        said["Caps"] = why
+        said["Bounds"] = why
     return said

@@ -250,7 +250,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         return Sharer(lambda t: float(total.measured(at, t)), found.max_total, proof.value, proof.lower_bound)
 
     return Against(
-        f"Best bound T ({unit.per_user})",
+        f"Best bound ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),

@@ -36,9 +36,9 @@ def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
     if 0.0 < found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     if found.choice.max_total > 0.0:
-        items.append(Mark("Best T", found.choice.max_total, found.choice.certificate.value, chosen.look))
+        items.append(Mark("Best bound", found.choice.max_total, found.choice.certificate.value, chosen.look))
     if own_bound:
-        items.append(Mark("Your own T", own_bound, found.error(own_bound), Look.OWN, "square"))
+        items.append(Mark("Your own bound", own_bound, found.error(own_bound), Look.OWN, "square"))
     plot = _plot("total-error", "Error against the bound", _alt(found), found, data, items)
     return replace(plot, handle=_handle(found, own_bound))
 
@@ -49,7 +49,7 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
     best = float(found.errors.by(problem.measure).min())
     spread = Spread.ROOT_MEAN_SQUARE if problem.measure is Measure.RMSE else Spread.MEAN
     return Handle(
-        "Bound T",
+        "Bound",
         "bound",
         CURVES[problem.measure].y,
         own_bound or found.choice.max_total,
@@ -80,7 +80,7 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
         items.append(replace(curve, width=CHOSEN_WIDTH) if chosen else curve)
         if best > 0.0:
             error = float(total.errors(found.problem, best).by(measure))
-            items.append(Mark(f"Best T, {curve.name}", best, error, curve.look, unnamed=True))
+            items.append(Mark(f"Best bound, {curve.name}", best, error, curve.look, unnamed=True))
     alt = f"{_alt(found)} The other measures have curves of the same shape, and best bounds of their own."
     plot = _plot("total-measures", "Measures of the error", alt, found, data, items)
     (low, high), _ = found.limits
@@ -95,12 +95,13 @@ def signed(found: SignedFound, data: Dataset) -> Plot:
         name, look, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Look.OWN, "square")
             if found.entered
-            else ("Proposed [−T, T]", chosen.look, "diamond")
+            else ("Proposed range", chosen.look, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
-    title = "Error when totals are clipped to [−T, T]"
+    title = "Error when totals are clipped on both sides"
     alt = (
-        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls."
+        "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
+        "what is cut away falls."
     )
     return _plot("total-signed", title, alt, found, data, items)
 
@@ -109,7 +110,7 @@ def _plot(
     key: str, title: str, alt: str, found: TotalFound | SignedFound, data: Dataset, items: list[Item]
 ) -> Plot:
     unit, (across, upwards) = found.unit, found.limits
-    bound = "T of the range [−T, T]" if isinstance(found, SignedFound) else "bound T"
+    bound = "bound on either side" if isinstance(found, SignedFound) else "bound"
     return Plot(
         key,
         title,
@@ -144,6 +145,6 @@ def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
 def _alt(found: TotalFound) -> str:
     amount = found.unit.amount
     return (
-        f"The {MEASURE_NAMES[found.problem.measure]} is smallest at T = {amount(found.choice.max_total, 4)}: "
+        f"The {MEASURE_NAMES[found.problem.measure]} is smallest at a bound of {amount(found.choice.max_total, 4)}: "
         f"{amount(found.choice.certificate.value)}. Below, the bias rises; above, the noise."
     )

@@ -63,8 +63,9 @@ def facts(found: SignedFound) -> dict[str, str]:
         "Where the range comes from": (
             "you entered it."
             if found.entered
-            else "[−T, T], with T such that noise plus the size of all cuts is least. T is rounded because the exact "
-            "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel."
+            else "both ends have the size at which noise plus the size of all cuts is least. It is rounded, "
+            "because the exact value equals one user's total. Where the curve is lower, positive and negative cuts "
+            "partly cancel."
         ),
         "Why a range": plain(found.held.refusal, 600),
     }

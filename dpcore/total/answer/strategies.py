@@ -91,7 +91,7 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
     near = [f"{of.strategies[row].name} {_where(of, row)}" for row in range(1, len(of.strategies))]
     return Plot(
         "total-strategies",
-        "Relative error against ε for four ways to choose T",
+        "Relative error against ε for four ways to choose a bound",
         f"Within 10 % of the best bound's error: {'; '.join(near)}.",
         across,
         Axis(
@@ -118,7 +118,7 @@ def _name(of: StrategyCurves, row: int) -> str:
     """The best bound has a T for every epsilon, a quantile has one."""
     name = of.strategies[row].name.capitalize()
     fixed = of.strategies[row].share is not None
-    return f"{name} (T = {wording.number(of.bounds[row, 0])})" if fixed else name
+    return f"{name} (bound {wording.number(of.bounds[row, 0])})" if fixed else name
 
 
 def _stem(strategy: Strategy, row: int) -> str:
@@ -142,9 +142,9 @@ def sentences(of: StrategyCurves, points: StrategyPoints | None) -> tuple[str, .
     said = [
         f"**{_name(of, row)}:** "
         + (
-            f"more than {ten} worse than the best T at every ε."
+            f"more than {ten} worse than the best bound at every ε."
             if near_best(of, row) is None
-            else f"within {ten} of the best T's error {_where(of, row)}."
+            else f"within {ten} of the best bound's error {_where(of, row)}."
         )
         for row in range(1, len(of.strategies))
     ]

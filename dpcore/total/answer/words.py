@@ -36,11 +36,11 @@ def numbers(found: TotalFound) -> tuple[Number, ...]:
         share = f"({wording.percent(value / found.choice.error_of_nothing)} of the {unit.result})"
         return Number(label, unit.amount(value), share, explained, value, unit.axis, key)
 
-    cut = f"What users hold beyond T: the released {unit.result} is always too low by this much."
+    cut = f"What users hold beyond the bound: the released {unit.result} is always too low by this much."
     noise = "Mean size of the noise, in either direction."
     return (
         Number(
-            "Best bound T",
+            "Best bound",
             unit.amount(found.bound, 4),
             "per user",
             _CLAMPED if unit.column else "Upper bound on contributions per user.",
@@ -82,7 +82,7 @@ def good_enough(found: TotalFound) -> str:
     if low == high:
         return f"only {low}."
     low = low if found.unit.column else wording.number(found.within[0])
-    return f"any T from {low} to {high} stays within {five} of the best error."
+    return f"any bound from {low} to {high} stays within {five} of the best error."
 
 
 def detail(found: TotalFound, dataset: Dataset) -> str:
@@ -116,16 +116,16 @@ def facts(found: TotalFound, own_bound: float | None) -> dict[str, str]:
     said["Half or double"] = _half_or_double(found)
     said["Who is affected"] = (
         f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
-        f"{wording.agreeing(affected, 'holds', 'hold')} more than T; "
+        f"{wording.agreeing(affected, 'holds', 'hold')} more than the bound; "
         f"{wording.percent(float(found.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away."
     )
     if choice.max_total > 0.0:
         said[f"95{wording.PERCENT} of releases"] = f"lie {_around(found)}."
     if own_bound is not None:
         own = found.error(own_bound)
-        said[f"Your own T, {unit.amount(own_bound, 4)}"] = (
+        said[f"Your own bound, {unit.amount(own_bound, 4)}"] = (
             f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
-            f"{wording.change(own, choice.certificate.value)} compared with the best T."
+            f"{wording.change(own, choice.certificate.value)} compared with the best bound."
         )
     return said
 
@@ -135,8 +135,8 @@ def _rounded(found: TotalFound) -> str:
     cost = wording.change(found.error(found.bound), found.choice.certificate.value)
     costs = "next to nothing" if cost == "the same" else f"{cost} in error"
     return (
-        f"T is the best bound rounded to few digits, which costs {costs}. It is rounded because the exact value "
-        "may equal one user's total. *How sure*, the curves and their *Best T* are about the exact value."
+        f"the bound is the best one rounded to few digits, which costs {costs}. It is rounded because the exact "
+        "value may equal one user's total. *How sure* and the figure are about the exact value."
     )
 
 
@@ -150,7 +150,7 @@ def _around(found: TotalFound) -> str:
 def _half_or_double(found: TotalFound) -> str:
     t, best = found.bound, found.error(found.bound)
     if t == 0.0:
-        return "does not apply: T is 0."
+        return "does not apply: the bound is 0."
     parts = []
     half = max(t // 2.0, 1.0) if found.problem.whole else t / 2.0
     if half < t:
@@ -161,7 +161,7 @@ def _half_or_double(found: TotalFound) -> str:
 
 def measures_table(found: TotalFound) -> str:
     """The three measures side by side, as a Markdown table."""
-    rows = ["| measure of the error | at the best T | its own best T |", "|---|---|---|"]
+    rows = ["| measure of the error | at the best bound | its own best bound |", "|---|---|---|"]
     for measure, said in MEASURE_NAMES.items():
         name = said.capitalize()
         shown = f"**{name}**" if measure is found.problem.measure else name
@@ -175,8 +175,8 @@ def bound_sentence(found: TotalFound) -> str:
     ratio = float(found.at_bound.bound / found.at_bound.absolute_error)
     kind = found.problem.mechanism
     return (
-        f"At this T the paper's bound is {_times(ratio)} the exact expected error. The paper proves at most 2 times; "
-        f"with {kind.value} noise it is never more than {largest_ratio(kind):.3f} times."
+        f"At this bound the paper's limit on the error is {_times(ratio)} the exact expected error. The paper proves "
+        f"at most 2 times; with {kind.value} noise it is never more than {largest_ratio(kind):.3f} times."
     )
 
 
@@ -205,6 +205,6 @@ def files(data: Dataset, signed: bool) -> str:
             f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
         )
     return (
-        "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
-        f"below the figure. Label in all: *{data.provenance.label}*."
+        "**Choice** holds the question, the best bound with its errors, and the proof. The numbers behind each "
+        f"figure are below the figure. Label in all: *{data.provenance.label}*."
     )

@@ -148,7 +148,7 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
     best = optimal_cap.best_cap(problem)
     assert best.cap == 50
     assert best.bias == 0.0
-    assert "Nobody is capped" in best.ended
+    assert "Nobody loses rows" in best.ended
 
 
 def test_privacy_terms() -> None:

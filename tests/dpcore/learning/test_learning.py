@@ -93,7 +93,7 @@ def test_what_does_not_matter_is_left_out() -> None:
         ({"privacy_form": PrivacyForm.OWN}, "The power of the privacy term must lie between 0.001 and 10"),
         ({"privacy_power": 2.0}, "A power goes only with a privacy term of your own"),
         ({"finite_sample_constant": float("nan")}, "The constant of the finite-sample term must"),
-        ({"own_cap": 0}, "Your own cap must be a whole number"),
+        ({"own_cap": 0}, "Your own bound must be a whole number"),
         ({"alpha": 0.01}, "The exponent α must lie between 0.05 and 10"),
         ({"population_rows": 10**8}, "The number of rows n must be a whole number between 10 and 10,000,000"),
         ({"draws": 0}, "The number of samples must be a whole number between 1 and 1,000"),

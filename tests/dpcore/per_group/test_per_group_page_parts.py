@@ -98,7 +98,7 @@ def test_bounds_and_errors_in_words() -> None:
     sums = asked(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
     assert words.pair_words(rows, 9, 3.0) == "9 groups × 3 rows"
     assert words.pair_words(rows, 1, 1.0) == "1 group × 1 row"
-    assert (words.pair_words(users, 9, 1.0), words.pair_label(users)) == ("9 groups", "Best L0")
+    assert (words.pair_words(users, 9, 1.0), words.pair_label(users)) == ("9 groups", "Best bound")
     assert words.pair_words(sums, 9, 133.4) == "9 groups × 133"
     assert words.error_words(rows, 79.083) == "79.1 rows"
     assert words.error_words(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
@@ -115,7 +115,10 @@ def test_the_facet_becomes_pairs_of_a_public_list() -> None:
 def test_a_persons_own_pair_is_whole_or_not_as_the_statistic_is() -> None:
     assert asked(own_groups=3, own_amount=2.0).own_groups == 3
     assert asked(statistic=Statistic.SUM, own_groups=3, own_amount=2.5).own_amount == 2.5
-    with pytest.raises(InvalidInput, match=r"(?is)the number of groups must be.*your own L0.*your own L∞"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"(?is)the number of groups must be.*your own bound on groups.*your own bound in each",
+    ):
         asked(num_groups=0, own_groups=0, own_amount=2.5)
     with pytest.raises(InvalidInput, match="go together"):
         asked(own_groups=3)

@@ -69,7 +69,7 @@ def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
     both, proof = gap_examples.compare(problem), gap_examples.fourfold_proof(problem)
-    assert point(at, "gap_data", "Best cap") == (
+    assert point(at, "gap_data", "Best bound") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),
     )
@@ -78,7 +78,7 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
     assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
     assert y <= 4.0
-    bounds, drawn = trace(chart(at, "gap_data"), "Cap")
+    bounds, drawn = trace(chart(at, "gap_data"), "Bounded rows")
     assert drawn == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
     assert metrics_of(at)[0].value == f"{both.ratio:.4f}"
     assert metrics_of(at)[1].value == f"{math.sqrt(both.ratio):.4f}"
@@ -120,7 +120,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
     ):
         said = answered(histogram, variance)
         assert said.numbers[0].text == "1.0000"
-        assert said.headline.startswith("Cap at ")
+        assert said.headline.startswith("Keep at most ")
         assert why in dict(said.facts)["Here"]
     assert answered(SAMPLE.histogram).headline.startswith("Use smooth weights")
 
@@ -192,7 +192,9 @@ def test_an_own_instance_is_compared_and_bounded():
     assert shown["Its ratio"] == f"{both.ratio:.6f}"
     assert float(shown["Its two groups"]) >= both.ratio
     figure = chart(at, "gap_line")
-    kept, line, level = (trace(figure, n)[1] for n in ("Rows kept", "Line between", "Rows for an equal cap"))
+    kept, line, level = (
+        trace(figure, n)[1] for n in ("Rows kept", "Line between", "Rows for an equal bound")
+    )
     assert np.all(kept <= line + 1e-9)
     assert np.all(line <= level + 1e-9)
 
@@ -299,7 +301,7 @@ def test_every_instance_can_be_simulated():
         found = [estimate for r in results for estimate in (r.capped, r.smooth)]
         held = sum(estimate.covers for estimate in found)
         assert f"The formula lies in {held} of {len(found)} intervals" in shown_texts(at)
-        _, simulated = trace(chart(at, "gap_overlay"), "Cap, simulated")
+        _, simulated = trace(chart(at, "gap_overlay"), "Bounded rows, simulated")
         formula = mean.capped_variance(problem, [r.max_contributions for r in results])
         unit = mean.best_smooth(problem).variance
         # 500 runs: the standard error of a mean of squares is at most sqrt(5 / 500), a tenth; five of them.

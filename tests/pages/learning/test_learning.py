@@ -1,4 +1,4 @@
-"""Learning under a cap: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
+"""Learning under a bound: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from tests.pages.driving import (
     unescaped,
 )
 
-PAGE = "Learning under a cap"
+PAGE = "Learning under a bound"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 COMMITS = samples.load("requests-commits")
 TABS = (
     layout.BEHIND,
     "All bounds on the bias",
-    "Who is capped",
+    "Who loses rows",
     "Figure 2",
     "Figure 3",
     "Cost of privacy",
@@ -110,9 +110,9 @@ def words_of(one: Answer) -> str:
 def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     """A figure, whose traces ``get`` finds by name, shows the best cap of this problem and its parts."""
     best = optimal_cap.best_cap(problem)
-    (x,), (y,) = get("Best cap")
+    (x,), (y,) = get("Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.total))
-    caps, total = get("Bound, all three")
+    caps, total = get("Excess risk, all three")
     # The curve is drawn where whole caps are, and no cap drawn is better than the best.
     assert np.allclose(caps, np.rint(caps))
     parts = optimal_cap.error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
@@ -222,7 +222,7 @@ def test_a_bound_above_one_is_said_to_promise_nothing():
     for epsilon, above in ((0.1, True), (100.0, False)):
         view, one = answered(LearningParameters(epsilon), COMMITS)
         assert (view.choice.total > 1) is above
-        assert ("A bound above 1 promises nothing" in one.detail) is above
+        assert ("An excess risk above 1 promises nothing" in one.detail) is above
 
 
 def test_the_card_has_one_number_to_copy_and_its_parts():
@@ -232,7 +232,7 @@ def test_the_card_has_one_number_to_copy_and_its_parts():
     assert one.numbers[1].text == wording.number(best.total)
     assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
     low, high = view.within
-    assert f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
+    assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
 
 
 def test_private_data_say_what_a_cap_leaks():
@@ -253,11 +253,11 @@ def test_an_own_cap_is_compared_and_marked(cap):
     view, one = answered(parameters, shop)
     at_cap = optimal_cap.error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
-        f"bound {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
+        f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
         in words_of(one)
     )
     figure = drawn_as(one.plots["learning-bound"]())
-    (marked,) = [found for found in figure.data if found.name == "Your cap"]
+    (marked,) = [found for found in figure.data if found.name == "Your own bound"]
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
 
@@ -265,10 +265,10 @@ def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     monkeypatch.setattr(cached, "find", None)
     fine(at.number_input(key="learning.own_cap").set_value(9).run())
-    assert trace(chart(at, "learning_bound"), "Your cap")[0] == [9]
+    assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
     assert "own_cap=9" in link_of(at)
     fine(at.number_input(key="learning.own_cap").set_value(None).run())
-    assert "Your cap" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
+    assert "Your own bound" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
 
 
 # --- tabs ---------------------------------------------------------------------------------------------------
@@ -293,12 +293,12 @@ def test_all_bounds_are_drawn_and_listed():
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
-        assert row["Best cap under it"] == wording.counted(round(best.cap), "row")
-        assert row["Its bound"] == wording.number(best.total)
+        assert row["Best bound under it"] == wording.counted(round(best.cap), "row")
+        assert row["Its excess risk"] == wording.number(best.total)
         own = 2.0 * float(optimal_cap.bias_terms(problem, 2 / problem.histogram.num_rows)[term])
         expected = wording.number(own) if math.isfinite(own) else "does not apply"
-        assert row["Twice, at your cap"] == expected
-    assert "does not apply" in {row["Twice, at your cap"] for row in rows}
+        assert row["Twice, at your own bound"] == expected
+    assert "does not apply" in {row["Twice, at your own bound"] for row in rows}
 
 
 def test_who_is_capped_is_listed_from_the_users_themselves(at):
@@ -313,18 +313,18 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    on_tab(enter(at, own_cap=2000), "Who is capped")
-    fine(at.segmented_control(key="learning.whose_cap").set_value("Your cap").run())
+    on_tab(enter(at, own_cap=2000), "Who loses rows")
+    fine(at.segmented_control(key="learning.whose_cap").set_value("Your own bound").run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
     enter(at, own_cap=10**6)
-    assert "this cap throws nothing away" in shown_texts(at)
+    assert "this bound leaves nothing out" in shown_texts(at)
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.mass_columns(1.5)
     drawn = {one.name: one for one in drawn_as(population_plots.mass(1.5)).data}
-    tau_0, mass = drawn["α = 1.5, uncapped users"].x, drawn["α = 1.5, uncapped users"].y
+    tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
     p /= PowerLaw(1.5).normaliser
@@ -351,7 +351,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     assert np.all(parts.finite_sample == 0)
     ((x,), (y,)) = trace(figure, "Smallest")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
-    users = trace(chart(at, "learning_figure_3b"), "Users capped")[1]
+    users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
     assert same(users, expectation(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
     fine(at.button(key="learning_draw").click().run())
@@ -378,7 +378,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
         used = f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
         assert used in errors(at)
         assert at.number_input(key=f"learning.{name}").value is None
-    assert trace(chart(at, "learning_bound"), "Best cap")[0].size == 1
+    assert trace(chart(at, "learning_bound"), "Best bound")[0].size == 1
 
 
 def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
@@ -386,7 +386,7 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
     rows = learning_population.family_rows(view)
     assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
     # To 30 digits (tests/dpcore/learning/test_population.py); the paper: "very small (2 to 8 users)".
-    assert [int(row["Users capped, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
+    assert [int(row["Users who lose rows, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
     with_3 = LearningParameters(1.0, privacy_constant=3.0)
     capped = [
         population.best_fraction(replace(with_3, alpha=alpha).population(None)).users_capped
@@ -406,7 +406,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     assert floor > 0.1
     assert smallest[-1] == pytest.approx(floor, rel=1e-3)
     assert f"flattens at {wording.number(floor)}" in shown_texts(at)
-    finite = trace(chart(at, "learning_cost"), "Finite-sample term, no cap")[1]
+    finite = trace(chart(at, "learning_cost"), "Finite-sample term, no bound")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
     fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
     finished(at, "learning.cost_job")
@@ -466,7 +466,7 @@ def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
         "privacy_power": ("2", "power goes only with a privacy term of your own"),
         "alpha": ("nan", "exponent α must lie between"),
         "population_rows": ("1" + "0" * 30, "number of rows n must be a whole number"),
-        "own_cap": ("-4", "own cap must be a whole number"),
+        "own_cap": ("-4", "own bound must be a whole number"),
         "tau": ("5", "tau is not a parameter of this page"),
     }
     at = open_app(

@@ -58,23 +58,23 @@ def test_sum_and_count():
     at = page("Sum and count")
     for epsilon in (0.02, 0.1):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        assert f"{above(bound(at))} hold more than T" in shown_texts(at)
+        assert f"{above(bound(at))} hold more than the bound" in shown_texts(at)
 
 
 def test_quantile():
     at = page("Quantile", EVENTS)
     at.number_input(key="quantile.low").set_value(0.0)
     at = finished(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
-    at.segmented_control(key="quantile.weighting").set_value("Cap").run()
+    at.segmented_control(key="quantile.weighting").set_value("Bounded rows").run()
     for epsilon in (0.1, 0.3):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
         at = finished(at, "quantile.search_job")
-        assert f"{above(bound(at))} lie over the cap" in shown_texts(at)
+        assert f"{above(bound(at))} lie over the bound" in shown_texts(at)
 
 
 def test_learning():
-    at = page("Learning under a cap")
-    at.session_state["learning.tabs"] = "Who is capped"
+    at = page("Learning under a bound")
+    at.session_state["learning.tabs"] = "Who loses rows"
     at.run()
     at.number_input(key="learning.own_cap").set_value(7.0).run()
     number = above(7).split(" (")[0]

@@ -130,7 +130,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
         names = [name for name, _, _ in told.proofs]
         assert (
             names
-            == {True: ["Pair", "Cap", "Scaling"], False: [] if view.is_mean else ["Pair"]}[
+            == {True: ["Pair", "One level", "Scaling"], False: [] if view.is_mean else ["Pair"]}[
                 statistic.non_negative
             ]
         )
@@ -148,7 +148,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroup
     told = [card(rows, SHOP).facts["Without sampling"], inspect.getsource(tabs.scaling)]
     for text in [*told, Path(tabs.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
         words = re.sub(r'["\s]+', " ", text)
-        assert "a cap that errs no more in any group" in words
+        assert "a level that errs no more in any group" in words
         assert not re.search(r"(less error than|never worse than)[^.]*in any group", words)
 
 
@@ -216,7 +216,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
         [large, large], asked(Statistic.SUM), lambda share: None, lambda: False
     )
     assert shared_of_sums is not None
-    assert shared_of_sums.upwards == "L∞"  # The figure is a map, not a line of distinct users.
+    assert shared_of_sums.upwards == "Amount"  # The figure is a map, not a line of distinct users.
     assert shared_of_sums.curve is None
 
 

@@ -108,7 +108,7 @@ def test_curves_go_through_what_is_asked(rows: PerGroupFound) -> None:
 def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupFound) -> None:
     told = card(rows, SHOP)
     assert told.headline.startswith("Keep at most")
-    assert "with L0" in told.detail
+    assert ", of at most " in told.detail
     facts = dict(told.facts)
     assert facts["Budget"].startswith(
         "ε = 1.5 and δ = 0.000001 select groups (truncated geometric), ε = 1.5 is for"
@@ -190,7 +190,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
     finished(at, work.SEARCH.key)
     assert "a norm of at most" in shown_texts(at)
-    assert "with L0" in shown_texts(at)
+    assert ", of at most " in shown_texts(at)
     assert trace(chart(at, "per_group_error"), "Best pair")
     assert "selection=truncated+geometric" in link_of(at)
     at.session_state["per_group.tabs"] = "Which groups survive"

@@ -221,7 +221,7 @@ def test_no_private_number_is_left_on_any_page() -> None:
         "Your data",
         "Mean",
         "Sum and count",
-        "Learning under a cap",
+        "Learning under a bound",
         "How much can weights gain?",
     ):
         shown = everything(go(at, title))

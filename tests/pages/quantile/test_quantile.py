@@ -111,7 +111,7 @@ def test_the_answer_is_that_of_the_core():
     answer = asked()
     main = answer.plots["quantile-error"]()
     drawn_main = drawn_of(main)
-    for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Cap")):
+    for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Bounded rows")):
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().on_search_subsamples() if kind is WeightKind.CAP else problem()
@@ -146,7 +146,7 @@ def test_the_answer_is_that_of_the_core():
     words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
-        f"All 140 caps were tried. Each cap was tried on the same {mechanism.SEARCH_SUBSAMPLES} subsamples. "
+        f"All 140 bounds were tried. Each bound was tried on the same {mechanism.SEARCH_SUBSAMPLES} subsamples. "
         "The error stated is the average" in words
     )
     assert "nothing is proved for other subsamples" in words
@@ -191,7 +191,10 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     words = words_of(found)
     assert found.numbers[1].text == wording.percent(best.rank_error)
     said = sentences.with_spread(best.rank_error, best.standard_error)
-    assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in words
+    assert (
+        f"bounded rows with a bound of {wording.number(best.bound)}: {said}; smooth weights with a bound of "
+        in words
+    )
     assert (
         found.numbers[1].note
         == f"± {wording.percent(best.standard_error)} ({mechanism.SUBSAMPLES} subsamples)"
@@ -407,7 +410,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert "The search was stopped early" not in shown_texts(at)
     assert not at.get("progress")
     exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
-    ((x,), (y,)) = trace(chart(at, "quantile_error"), "Best, cap")
+    ((x,), (y,)) = trace(chart(at, "quantile_error"), "Best, bounded rows")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 

@@ -115,14 +115,14 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     none = naive.all_rows(problem)
     figure = chart(at, "regression_caps")
-    _, level = trace(figure, "Best weights C (no cap)")
+    _, level = trace(figure, "Best weights C (no bound)")
     assert level == pytest.approx(math.sqrt(ours.variance), rel=1e-6)
-    h, drawn = trace(figure, "Cap, total")
+    h, drawn = trace(figure, "Bounded rows, total")
     assert h.tolist() == caps.caps.tolist()
     assert drawn == pytest.approx(np.sqrt(caps.variance))
-    ((x,), (y,)) = trace(figure, "Best cap")
+    ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (caps.max_contributions, pytest.approx(math.sqrt(caps.variance[caps.best])))
-    ((x,), (y,)) = trace(figure, "No cap")
+    ((x,), (y,)) = trace(figure, "No bound")
     assert (x, y) == (problem.histogram.max_size, pytest.approx(math.sqrt(none.variance)))
     error = prediction_error(problem, ours, labels).total
     assert metrics(at) == [
@@ -178,10 +178,12 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     problem, labels = asked()
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     figure = chart(at, "regression_predictions")
-    assert trace(figure, "Cap, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
-    assert trace(figure, "Best weights C (no cap)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
-    fit, noise = (trace(figure, name)[1] for name in ("Cap, error before noise", "Cap, privacy noise"))
+    assert trace(figure, "Best weights C (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
+    fit, noise = (
+        trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
+    )
     assert fit**2 + noise**2 == pytest.approx(caps.prediction_error)
 
 
@@ -476,7 +478,11 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
-    for name, expected in (("Best weights C", sweep.ours), ("Best cap", sweep.cap), ("No cap", sweep.no_cap)):
+    for name, expected in (
+        ("Best weights C", sweep.ours),
+        ("Best bound", sweep.cap),
+        ("No bound", sweep.no_cap),
+    ):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
         assert y == pytest.approx(np.sqrt(expected[0]), rel=1e-5)
@@ -558,7 +564,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         held(patched, tells_first=True)
         at = open_app(TITLE, **LINK)
         assert "First answer, being refined" in at.get("progress")[0].proto.text
-        drawn = trace(chart(at, "regression_caps"), "Best weights C (no cap)")[1][0]
+        drawn = trace(chart(at, "regression_caps"), "Best weights C (no bound)")[1][0]
         assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
         open_tab_once(at, "Release")
         assert at.button(key="regression_draw").disabled
@@ -596,7 +602,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
     )
     at = opened()
     assert len(metrics_of(at)) == 4
-    assert "trial of caps was stopped" in shown_texts(at)
+    assert "trial of bounds was stopped" in shown_texts(at)
     for tab in TABS:
         if tab != "Examples":  # which are the paper's
             open_tab_once(at, tab)
@@ -611,7 +617,7 @@ def test_no_trace_has_more_than_500_points():
     from dpcore.regression.estimate import UserWeights
 
     weights = UserWeights(np.arange(sizes.size), sizes, rng.random((sizes.size, 2)))
-    columns = plots.weights_columns({"ours": weights, "no cap": weights})
+    columns = plots.weights_columns({"ours": weights, "no bound": weights})
     assert len(columns["users"]) <= 500
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.

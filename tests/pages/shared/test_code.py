@@ -111,7 +111,7 @@ def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
     fine(at.run())
     assert has(program("gap_card", Library.PYTHON), Library.PYTHON, 95.0)
     for library in Library:
-        assert has(program("gap_card", library), library, number("gap_card", "Best cap"))
+        assert has(program("gap_card", library), library, number("gap_card", "Best bound"))
 
 
 @pytest.mark.parametrize("summed", ["rows", "values"])
@@ -120,7 +120,7 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
     for library in Library:
         text = program("total_card", library)
         # To the last digit where values are added up: the card shows the rounded bound, too.
-        assert has(text, library, number("total_card", "Best bound T"))
+        assert has(text, library, number("total_card", "Best bound"))
         if summed == "rows" and library is Library.BIGQUERY:
             assert "max_groups_contributed = 1," in text
 
@@ -140,10 +140,10 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
 
 
 def test_learning_shows_the_cap() -> None:
-    with_events("Learning under a cap")
+    with_events("Learning under a bound")
     for library in Library:
         text = program("learning_card", library)
-        assert has(text, library, number("learning_card", "Best cap"))
+        assert has(text, library, number("learning_card", "Best bound"))
         assert "learner" in text
 
 
@@ -174,7 +174,7 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
         # The table of names stands in it: Streamlit refuses a dialog that is opened in another one.
         assert "max_partitions_contributed" in shown_texts(at)
         assert codes(at) == [program("mean_card", library).strip()]
-        at = open_code(go(at, "Learning under a cap"), "learning_card")
+        at = open_code(go(at, "Learning under a bound"), "learning_card")
         assert codes(at) == [program("learning_card", library).strip()]
 
 
@@ -219,7 +219,7 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
     _roles(at, name)
     driving.use(at)
     assert driving.data(at).privacy_unit == (name,)
-    go(at, "Learning under a cap")
+    go(at, "Learning under a bound")
     for library in Library:
         text = program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
@@ -280,7 +280,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
 @pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
 def test_the_program_on_the_page_runs_as_it_stands(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     at = with_events("Sum and count")
-    text, bound = program("total_card", library), number("total_card", "Best bound T")
+    text, bound = program("total_card", library), number("total_card", "Best bound")
     assert "# Run it in Sweet Spot's folder, or write the whole path in place of" in text
     monkeypatch.chdir(driving.ROOT)
     names: dict[str, Any] = {}

@@ -17,9 +17,9 @@ CASES = [
     ("Mean", {}, {}),
     ("Mean", {"data": "shop-events", "lower": "0", "upper": "100", "counts": "private"}, {}),
     ("Quantile", {**SHOP, "low": "0", "high": "100"}, {}),
-    ("Sum and count", SHOP, {"total.tabs": "Four ways to choose T"}),
+    ("Sum and count", SHOP, {"total.tabs": "Four ways to choose a bound"}),
     ("Per group", SHOP, {"per_group.tabs": "Error of each group"}),
-    ("Learning under a cap", {}, {"learning.tabs": "Figure 3"}),
+    ("Learning under a bound", {}, {"learning.tabs": "Figure 3"}),
     (
         "Regression",
         {"lower": "-300", "upper": "300", "num_rows": "300"},

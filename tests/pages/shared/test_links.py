@@ -364,7 +364,7 @@ PARAMETERS = {
     "Quantile": quantile_parameters(),
     "Sum and count": total_parameters(),
     "Per group": per_group_parameters(),
-    "Learning under a cap": learning_parameters(),
+    "Learning under a bound": learning_parameters(),
     "Many tasks": MULTITASK,
     "Factorisation": factorisation_parameters(),
     "Data owners": owners_parameters(),

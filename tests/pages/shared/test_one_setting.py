@@ -271,7 +271,9 @@ def strip(at):
     }
 
 
-@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a cap"])
+@pytest.mark.parametrize(
+    "title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a bound"]
+)
 def test_the_strip_says_what_each_step_holds(title):
     at = fine(with_data(open_app(title), SHOP).run())
     steps = strip(at)

@@ -76,7 +76,7 @@ def test_no_page_speaks_of_one_as_of_many(content):
         "Quantile",  # before Mean, whose range it would take
         "Mean",
         "Sum and count",
-        "Learning under a cap",
+        "Learning under a bound",
         "Many tasks",
         "How much can weights gain?",
     ):

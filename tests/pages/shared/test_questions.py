@@ -92,11 +92,11 @@ def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
 # Page, tab key and tab, field, whether the page's answer stands on without it.
 WHOLE = {
     "Mean's own cap": ("Mean", "", "", "mean.own_cap", True),
-    "runs": ("Sum and count", "total.tabs", "Four ways to choose T", "total.runs", True),
-    "seed": ("Sum and count", "total.tabs", "Four ways to choose T", "total.seed", True),
-    "VC dimension": ("Learning under a cap", "", "", "learning.vc_dimension", False),
-    "learning's own cap": ("Learning under a cap", "", "", "learning.own_cap", True),
-    "samples": ("Learning under a cap", "learning.tabs", "Figure 3", "learning.draws", True),
+    "runs": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.runs", True),
+    "seed": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.seed", True),
+    "VC dimension": ("Learning under a bound", "", "", "learning.vc_dimension", False),
+    "learning's own cap": ("Learning under a bound", "", "", "learning.own_cap", True),
+    "samples": ("Learning under a bound", "learning.tabs", "Figure 3", "learning.draws", True),
     "users": ("Many tasks", "", "", "multitask.num_users", False),
     "own sampling": ("Many tasks", "", "", "multitask.max_tasks", True),
     "rows": ("Regression", "", "", "regression.num_rows", False),
@@ -135,7 +135,7 @@ def test_a_whole_number_typed_into_a_field_is_one():
 
 def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
     at = open_app("Sum and count", **SHOP)
-    at.session_state["total.tabs"] = "Four ways to choose T"
+    at.session_state["total.tabs"] = "Four ways to choose a bound"
     fine(at.run())
     fine(at.number_input(key="total.runs").set_value(None).run())
     assert "The number of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)

@@ -170,7 +170,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     [
         ("Mean", "mean", ("mean.tabs", "Downloads"), "mean_card"),
         ("Sum and count", "total", ("total.tabs", "Downloads"), "total_card"),
-        ("Learning under a cap", "learning", ("learning.tabs", "Downloads"), "learning_card"),
+        ("Learning under a bound", "learning", ("learning.tabs", "Downloads"), "learning_card"),
     ],
 )
 def test_hostile_names_stay_text(title, stem, tab, card, taken):
@@ -252,7 +252,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, taken):
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
-    at = private_page("Learning under a cap", ("learning.tabs", "Downloads"))
+    at = private_page("Learning under a bound", ("learning.tabs", "Downloads"))
     shown = card_numbers(at, "learning_card")
     content = taken["learning"]()
     histogram = data(at).histogram
@@ -292,7 +292,7 @@ def test_both_reports_of_private_data_stand_beside_each_other():
         ("Mean", "mean", ("mean.tabs", "Downloads")),
         ("Sum and count", "total", ("total.tabs", "Downloads")),
         ("Quantile", "quantile", ("quantile.tabs", "Downloads")),
-        ("Learning under a cap", "learning", ("learning.tabs", "Downloads")),
+        ("Learning under a bound", "learning", ("learning.tabs", "Downloads")),
         ("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads")),
     ],
 )

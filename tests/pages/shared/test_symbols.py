@@ -37,7 +37,7 @@ CASES = [
     ("Quantile", {"data": "shop-events"}, {"quantile.tabs": "The paper's bound"}),
     ("Sum and count", {}, {}),
     *(
-        ("Learning under a cap", form, {"learning.tabs": tab})
+        ("Learning under a bound", form, {"learning.tabs": tab})
         for form, tab in (
             ({}, "All bounds on the bias"),
             ({"privacy_form": "linear"}, "Figure 2"),

@@ -101,7 +101,7 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
     """The page shows the optimum of this problem, and curves that are the errors."""
     figure = chart(at, "total_error")
     best = total.best_bound(problem)
-    ((x,), (y,)) = trace(figure, "Best T")
+    ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (best.max_total, pytest.approx(best.certificate.value))
     assert y == pytest.approx(error_of(problem, x), rel=2e-3)
     bounds, drawn = trace(figure, CURVES[problem.measure])
@@ -150,7 +150,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
         bounds, drawn = trace(figure, name)
         assert drawn[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
         best = total.best_bound(problem)
-        assert trace(figure, f"Best T, {name}")[0] == [best.max_total]
+        assert trace(figure, f"Best bound, {name}")[0] == [best.max_total]
     table = next(str(m.value) for m in at.markdown if str(m.value).startswith("| measure"))
     assert f"{best.max_total:,.0f} rows |" in table
 
@@ -186,7 +186,7 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
     bounds = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        ((x,), _) = trace(chart(at, "total_error"), "Best T")
+        ((x,), _) = trace(chart(at, "total_error"), "Best bound")
         bounds.append(x)
         layout = chart(at, "total_error")["layout"]
         assert [layout[a]["range"] for a in ("xaxis", "yaxis")] == [
@@ -211,14 +211,14 @@ def test_choices_are_kept_over_pages_and_delta_over_noises():
 def test_an_own_bound_is_compared():
     at = enter(open_app(TITLE), "total.own_bound", 200.0)
     problem = total.TotalProblem(ROWS, EPSILON, whole=True)
-    ((x,), (y,)) = trace(chart(at, "total_error"), "Your own T")
+    ((x,), (y,)) = trace(chart(at, "total_error"), "Your own bound")
     assert (x, y) == (200.0, pytest.approx(error_of(problem, 200.0), rel=2e-3))
-    assert "Your own T, 200 rows" in shown_texts(at)
+    assert "Your own bound, 200 rows" in shown_texts(at)
 
 
 def test_a_bad_own_bound_gives_a_sentence_and_stays():
     at = enter(open_app(TITLE), "total.own_bound", 2.5)
-    assert "Your own T must be a whole number" in errors(at)
+    assert "Your own bound must be a whole number" in errors(at)
     assert at.number_input(key="total.own_bound").value == 2.5
     assert metrics_of(at)  # The best bound does not hang on it.
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_released_is_said():
     texts = shown_texts(at)
     assert "Nothing useful can be released at ε = 0.0001" in texts
     assert "it takes at least 10,000 users" in texts
-    assert "Best T" not in [t["name"] for t in chart(at, "total_error")["data"]]
+    assert "Best bound" not in [t["name"] for t in chart(at, "total_error")["data"]]
     assert "Neither: under both" in shown_texts(open_tab(at, "Measures and noise"))
     enter(choose(at, "total.measure", Measure.ABSOLUTE), keys.EPSILON, 0.005)
     assert "Of little use" in shown_texts(at)
@@ -334,13 +334,13 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
 
 
 def test_four_strategies_are_drawn_and_simulated():
-    at = open_tab(open_app(TITLE), "Four ways to choose T")
+    at = open_tab(open_app(TITLE), "Four ways to choose a bound")
     enter(at, "total.runs", 400)
     enter(at, "total.own_share", 0.9)
     problem = total.TotalProblem(ROWS, EPSILON, whole=True)
     figure = chart(at, "total_strategies")
     t = ROWS.quantile(0.9)
-    epsilons, drawn = trace(figure, f"90 % quantile (T = {wording.number(t)})")
+    epsilons, drawn = trace(figure, f"90 % quantile (bound {wording.number(t)})")
     for i in range(0, epsilons.size, 10):
         one = total.TotalProblem(ROWS, float(epsilons[i]), whole=True)
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
@@ -363,7 +363,7 @@ def test_four_strategies_are_drawn_and_simulated():
 
 
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
-    at = open_tab(open_app(TITLE), "Four ways to choose T")
+    at = open_tab(open_app(TITLE), "Four ways to choose a bound")
     with pytest.MonkeyPatch.context() as patch:  # No fixture: what the app caches stays as it is.
         work_waits_for_stop(patch)
         fine(at.button(key="total_simulate").click().run())
