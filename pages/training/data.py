@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
@@ -130,6 +131,19 @@ def _propose(loaded: TrainingData) -> None:
         )
         for end, value in zip(("low", "high"), ends, strict=True):
             state[_range_key(end, column)] = value
+
+
+def say_labels(loaded: TrainingData, positive_above: float) -> None:
+    """Say where a threshold cuts labels of more than two values: one class, or a range, against the rest."""
+    table = loaded.dataset.table
+    if table is None or (values := np.unique(table.labels)).size <= 2:
+        return
+    st.info(
+        f"The label {plain(table.label, 60)} has {values.size:,} different values. Those above "
+        f"{wording.entered(positive_above)} count as 1, all others as −1: set the threshold under *More settings*, or "
+        "bring a column of 0 and 1 for the class that you mean against the rest.",
+        icon=":material/label:",
+    )
 
 
 def say_served_runs(asked: int) -> None:

@@ -58,14 +58,17 @@ def numbers(found: TrainingFound) -> tuple[Number, ...]:
         cell.reach,
         "rows per user",
     )
+    without_bound = found.is_useless or cell.method is Method.FOLLOWED
     figures = (
         Number(
             "Loss on users held out",
             wording.number(loss),
-            doubts(found),
+            "" if without_bound else doubts(found),
             "Mean over rows, with 95 % intervals: as noise varies, and for other users held out.",
             loss,
         ),
+        # Without a bound the loss is the large number, and this stands below it.
+        *((Number("95 % intervals", doubts(found)),) if without_bound else ()),
         Number("Without privacy", wording.number(floor), "all rows, no noise", value=floor),
         Number("Guessing", wording.number(guess), "one score for all rows", value=guess),
         Number(
@@ -77,7 +80,7 @@ def numbers(found: TrainingFound) -> tuple[Number, ...]:
         ),
     )
     # Where all is useless, which bound is the least so is no answer; and a bound that follows has no number.
-    return figures if found.is_useless or cell.method is Method.FOLLOWED else (bound, *figures)
+    return figures if without_bound else (bound, *figures)
 
 
 def doubts(found: TrainingFound) -> str:

@@ -165,10 +165,8 @@ def test_the_card_says_what_the_runs_found(whole):
     noise, users = (
         wording.number(of[first.best.at], 2) for of in (losses.half_width, losses.users_half_width)
     )
-    assert numbers["Loss on users held out"] == (
-        wording.number(losses.mean[first.best.at]),
-        f"± {noise} by noise, ± {users} by users",
-    )
+    assert numbers["Loss on users held out"][0] == wording.number(losses.mean[first.best.at])
+    assert numbers["95 % intervals"][0] == f"± {noise} by noise, ± {users} by users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
     facts = dict(said.facts)
@@ -477,6 +475,46 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "a bound that follows a private quantile" in text
     assert "discrete Gaussian noise in every step" in text
     assert "all users took part in every step" in text
+
+
+def test_labels_of_many_values_are_not_cut_in_silence():
+    data = MADE.dataset
+    stars = replace(data.table, labels=np.arange(data.table.labels.size) % 5.0)
+    loaded = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
+    at = AppTest.from_function(_cut, kwargs={"loaded": loaded}).run()
+    (said,) = at.info
+    assert "y has 5 different values. Those above 2.5 count as 1" in said.value
+    assert not AppTest.from_function(_cut, kwargs={"loaded": TrainingData(data, "")}).run().info
+
+
+def _cut(loaded):
+    from pages.training import data
+
+    data.say_labels(loaded, 2.5)
+
+
+def test_a_large_table_has_a_first_look(monkeypatch):
+    # With a threshold of a hundred rows the small table is a large one; its whole runs wait until Stop.
+    monkeypatch.setattr(experiment, "LOOK_ROWS", 40)
+    look = experiment.first_look(question())
+    known = experiment.references(look)
+    table = experiment.fill(look.empty())
+    loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
+    found = compute(loaded, PARAMETERS, Runs(table, known, look.mechanism.look))
+    assert "A first look at" in said_of(found).detail
+    assert found.best is not None
+    work_waits_for_stop(monkeypatch)
+    at = open_app(TITLE, **LINK)
+    at.session_state[JOB].stop()
+    settled(at)
+    result = at.session_state[JOB].result
+    assert result is None or result.look < 1.0
+    monkeypatch.undo()
+    if result is not None:
+        assert "Stopped after a first look" in shown_texts(at)
+        at.button(key="training_go_on").click()
+        settled(fine(at.run()))
+        assert "12 runs of every method at every bound" in shown_texts(at)
 
 
 def test_ranges_of_public_rows_are_proposed():
