@@ -55,7 +55,7 @@ def shown(drawn: Drawn) -> str:
     if isinstance(drawn, PrivatePair):
         return pair_words(drawn.problem.parameters, drawn.max_groups, drawn.max_amount)
     if isinstance(drawn, PrivateRange):
-        return f"{wording.number(drawn.lower, 6)} to {wording.number(drawn.upper, 6)}"
+        return f"{wording.entered(drawn.lower)} to {wording.entered(drawn.upper)}"
     return choice.shown(drawn)
 
 
@@ -74,8 +74,8 @@ def usual_cost(problem: PrivatePairProblem) -> str:
             "that you know, or spend more on the choice."
         )
     return (
-        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
-        "users hold everything it can be as bad as releasing nothing."
+        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair by the sum of "
+        "all groups' mean absolute errors. Where a few users hold everything it can be as bad as releasing nothing."
     )
 
 
@@ -105,17 +105,20 @@ def range_costs(problem: RangeProblem) -> str:
 
 
 def ways(found: RangeWays) -> str:
-    """What other ways cost beside it, on public samples."""
+    """What ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
         return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
 
-    return (
-        "On public samples with so many users, the mean error is as many times that of the best range: **this draw "
-        f"{times(found.draw)}**; two DP quantiles around 99{wording.PERCENT} of the rows {times(found.quantiles)}; "
-        f"noisy counts in bins of doubling width {times(found.bins)}; and without any ε, a range twice as wide as the "
-        f"best {times(found.twice)}, one ten times as wide {times(found.ten_times)}."
+    rows = (
+        ("**This draw**", found.draw),
+        (f"Two DP quantiles, around 99{wording.PERCENT} of the rows", found.quantiles),
+        ("Noisy counts in bins of doubling width", found.bins),
+        ("From what you know, without any ε: twice as wide as the best", found.twice),
+        ("Ten times as wide", found.ten_times),
     )
+    told = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in rows)
+    return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{told}"
 
 
 def assumptions(kind: Disclosure) -> tuple[str, ...]:

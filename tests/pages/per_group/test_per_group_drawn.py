@@ -43,7 +43,9 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     at.session_state["private_choice.epsilon_choice"] = 0.5
     fine(at.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
-    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(at)
+    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair by the sum" in shown_texts(
+        at
+    )
     fine(at.button(key="per_group_card_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held

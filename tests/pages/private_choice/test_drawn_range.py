@@ -126,7 +126,7 @@ def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
         at.session_state["private_choice.tabs"] = "A value range"
         filled(at)
         shown = shown_texts(fine(at.run()))
-        said.append(shown[shown.index("cost nothing, and are") : shown.index("ten times as wide")])
+        said.append(shown[shown.index("cost nothing, and are") : shown.index("Ten times as wide")])
     assert said[0] == said[1]
 
 
