@@ -36,6 +36,12 @@ BUILT_ON = {
         "total": "it chooses the bound of a sum",
         "per_group": "it chooses the pair of bounds of a release per group",
     },
+    "plan": {
+        "mean": "a mean is one of its lines",
+        "total": "so are sums and counts",
+        "per_group": "so are counts and sums per group",
+        "quantile": "so are quantiles",
+    },
     "mean": {"total": "the largest error over all values is that of a sum of the users' rows"},
     "start": {"total": "the first trade-off is that of a count of rows"},
 }

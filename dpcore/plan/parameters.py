@@ -1,0 +1,107 @@
+"""What a person chooses for a plan: everything but the data."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from dpcore.common import noise_error
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.noise_error import NoiseKind
+from dpcore.plan import lines
+from dpcore.plan.budget import Budget, Program
+from dpcore.plan.lines import Line, Released
+
+DEFAULT_DELTA = 1e-6
+FIRST_LINES = "users; rows"
+LONGEST = 2000
+"""Characters of all lines together."""
+
+
+class Objective(enum.Enum):
+    """By what the best plan is best."""
+
+    SUM = "least sum"
+    LARGEST = "least largest"
+    REACH = "least epsilon"
+
+
+@dataclass(frozen=True)
+class PlanParameters:
+    """What a person chooses on the Plan page: everything but the data.
+
+    Attributes:
+        epsilon: Privacy budget of all lines together, in `dpcore.common.checks.EPSILON_RANGE`; where the least epsilon
+            is asked for, it is found and this one is not used.
+        lines: What is released, parted by semicolons: ``users``, ``rows``, ``sum``, ``mean``, ``median``,
+            ``quantile 0.9``, ``users per group``, ``rows per group``, ``sums per group``; each may go on with a wanted
+            error (``within 5%`` of its value, of a quantile of the rows; ``within 12`` in its unit) and a ``weight 2``.
+        objective: The least sum of squared errors over wanted errors, the least of the largest of them, or the least
+            epsilon at which every line has its wanted error.
+        noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
+        lower: Least value of a row, public; with ``upper`` where a mean or a quantile is among the lines.
+        upper: Greatest value of a row, public.
+        program: Which library draws the noise.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+    lines: str = FIRST_LINES
+    objective: Objective = Objective.SUM
+    noise: NoiseKind = NoiseKind.LAPLACE
+    delta: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    program: Program = Program.PYTHON
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
+                noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+            problems.of_kind(Objective, objective=self.objective)
+            problems.of_kind(Program, program=self.program)
+            asked = self._check_lines(problems)
+            ranged = [line.what for line in asked if line.released.ranged]
+            if (self.lower is None) != (self.upper is None):
+                problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
+            elif self.lower is not None:
+                if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
+                    problems.ascending(lower=self.lower, upper=self.upper)
+            elif ranged:
+                problems.add(
+                    f"{ranged[0]} needs the range of a value",
+                    remedy="Enter lower and upper, from what the quantity is and not from data",
+                )
+            unsaid = [line.what for line in asked if line.wanted is None]
+            if self.objective is Objective.LARGEST and unsaid:
+                problems.add(
+                    f"the largest error over wanted error needs a wanted error in every line; {unsaid[0]} has none",
+                    remedy="With one relative error for all, the hardest line would get nearly everything",
+                )
+
+    def _check_lines(self, problems: Problems) -> tuple[Line, ...]:
+        if not isinstance(self.lines, str):
+            problems.add("lines must be a text")
+            return ()
+        if len(self.lines) > LONGEST:
+            problems.add(f"the lines have more than {LONGEST:,} characters")
+            return ()
+        return lines.read(self.lines, problems)
+
+    @property
+    def asked(self) -> tuple[Line, ...]:
+        """The lines."""
+        return lines.read(self.lines, Problems())
+
+    @property
+    def budget(self) -> Budget:
+        """What is divided."""
+        return Budget(self.epsilon, self.noise, self.delta)
+
+    @property
+    def has(self) -> frozenset[Released]:
+        """What the lines release."""
+        return frozenset(line.released for line in self.asked)

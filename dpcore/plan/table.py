@@ -1,0 +1,275 @@
+"""The curves of a plan's lines, read off a data set.
+
+All lines are under one relation: one user is added or removed, with all their rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import FloatArray, log_spaced
+from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Contribution, Dataset
+from dpcore.mean import private_counts, public_counts
+from dpcore.per_group import (
+    PerGroupParameters,
+    PerGroupProblem,
+    SortedPairs,
+    Statistic,
+    UserGroupPairs,
+    errors_by_groups,
+)
+from dpcore.plan.budget import Program
+from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, caps_to_try
+from dpcore.plan.lines import USUAL_SHARE, Line, Released
+from dpcore.plan.parameters import PlanParameters
+from dpcore.quantile import QuantileProblem, WeightKind, output
+from dpcore.quantile.base_distribution import uniform_base
+from dpcore.total.parameters import Summed, user_totals
+
+NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+MOST_AMOUNTS, MOST_GROUPS = 64, 128
+"""Pairs of bounds of a line per group that are looked at: so many amounts, and so many numbers of groups."""
+SIGNED_BOUNDS = 2048
+"""Bounds on totals of both signs that are looked at."""
+_RANK_BOUNDS, _RANK_EPSILONS = 12, 33
+_QUIET = 1e3
+"""Epsilon at which squares of bias and noise are told apart: there the noise is a few digits of the whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLine:
+    """A line on given data.
+
+    Attributes:
+        line: What is released.
+        curve: Its least squared error.
+        value: What its relative error is relative to, above 0 or 0; NaN of a quantile, whose error is a share of rows.
+        unit: Of its error and its bound's amount.
+        wanted: The wanted error in that unit; NaN where it is a share of a value of 0.
+        every: Whether all bounds of its kind were looked at.
+    """
+
+    line: Line
+    curve: Curve
+    value: float
+    unit: str
+    wanted: float
+    every: bool = True
+
+    @property
+    def weight(self) -> float:
+        """Of its squared error: 1 / wanted^2, times the line's own weight."""
+        return self.line.weight / self.wanted**2
+
+
+def planned(data: Dataset, parameters: PlanParameters) -> tuple[PlannedLine, ...]:
+    """Every line with its curve.
+
+    Raises:
+        InvalidInput: The data lack what a line needs, or a relative error is wanted of a value of 0; all at once.
+    """
+    found: list[PlannedLine] = []
+    with Problems() as problems:
+        if data.contribution is not Contribution.ROWS:
+            problems.add(
+                "a plan counts rows, and in these data something else is counted as a contribution",
+                remedy="Count rows, under Your data",
+            )
+        for line in parameters.asked if not problems.found else ():
+            with problems.collecting():
+                found.append(_planned(data, parameters, line))
+    return tuple(found)
+
+
+def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
+    kind = line.released
+    instead = {
+        Released.SUM: data.totals is not None and bool(data.totals.column),
+        Released.GROUP_SUMS: data.pairs is not None,
+    }
+    if kind.of_values and data.values is None and not instead.get(kind):
+        raise refusal(f"{line.what} needs a column of values, and these data have none")
+    if kind.per_group and data.pairs is None:
+        raise refusal(f"{line.what} needs groups, and these data have none")
+    variance = parameters.noise.unit_variance
+    every = True
+    if kind is Released.USERS:
+        users = float(data.histogram.num_users)
+        curve: Curve = BoundCurve([0.0, users**2], [variance, 0.0], [1.0, 0.0])
+        value, unit = users, "users"
+    elif kind is Released.ROWS:
+        amounts = Amounts.from_histogram(data.histogram)
+        curve, value, unit = TotalCurve(amounts, variance, whole=True), amounts.total, "rows"
+    elif kind is Released.SUM:
+        curve, value = _sum(data, variance)
+        unit = _column(data)
+    elif kind is Released.MEAN:
+        curve, value = _mean(data, parameters)
+        unit = _column(data)
+    elif kind is Released.QUANTILE:
+        curve, value, unit = _quantile(data, parameters, line), math.nan, "share of rows"
+    else:
+        curve, value, unit = _groups(data, parameters, kind)
+    if isinstance(curve, BoundCurve):
+        every = curve.every
+    wanted = USUAL_SHARE if line.wanted is None else line.wanted
+    if line.relative and kind is not Released.QUANTILE:
+        if value == 0.0:
+            raise refusal(
+                f"{line.what} is 0 on these data, so that a share of it is no error to want",
+                remedy=f"Write it in its unit: {line.what} within 10",
+            )
+        wanted *= abs(value)
+    return PlannedLine(line, curve, value, unit, wanted, every)
+
+
+def _column(data: Dataset) -> str:
+    if data.values is not None:
+        return data.values.column
+    return data.totals.column if data.totals is not None else ""
+
+
+def _sum(data: Dataset, variance: float) -> tuple[Curve, float]:
+    held = user_totals(data, Summed.VALUES)
+    if held.amounts is not None:
+        return TotalCurve(held.amounts, variance), held.amounts.total
+    if held.signed is None:
+        raise refusal(held.refusal.rstrip("."))
+    # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
+    x = held.signed
+    sizes = np.unique(np.abs(x))
+    few = sizes.size <= SIGNED_BOUNDS
+    bounds = sizes if few else np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2)))
+    if sizes[-1] > 0.0:
+        bounds = np.union1d(bounds, log_spaced(float(sizes[-1]) * 1e-3, float(sizes[-1]), SIGNED_BOUNDS))
+    bounds = np.union1d(bounds, [0.0])
+    plus, minus = (Amounts.from_totals(np.maximum(sign * x, 0.0)) for sign in (1.0, -1.0))
+    bias = plus.excess(bounds) - minus.excess(bounds)
+    return BoundCurve(bias**2, variance * bounds**2, bounds, every=False), float(x.sum())
+
+
+def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float]:
+    """The mean with private counts of `dpcore.mean`, under whole caps; rows are taken as independent draws there."""
+    assert data.values is not None
+    assert parameters.lower is not None
+    assert parameters.upper is not None
+    length = parameters.upper - parameters.lower
+    above = np.clip(data.values.values - parameters.lower, 0.0, length)
+    release = (
+        private_counts.Release.PAIR
+        if parameters.program is Program.PYTHON
+        else private_counts.Release.CENTRED_SPLIT
+    )
+    problem = private_counts.PrivateCountsProblem(
+        data.histogram, 1.0, length, float(above.var()), float(above.mean()), release
+    )
+    caps, every = caps_to_try(data.histogram.max_size)
+    parts = public_counts.capped_error(problem, caps)
+    # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
+    beta = parts.privacy_variance * (parameters.noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    return BoundCurve(parts.sampling_variance, beta, caps, every=every), parameters.lower + float(
+        above.mean()
+    )
+
+
+def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[Curve, float, str]:
+    assert data.pairs is not None
+    statistic = {
+        Released.GROUP_USERS: Statistic.USERS,
+        Released.GROUP_ROWS: Statistic.ROWS,
+        Released.GROUP_SUMS: Statistic.SUM,
+    }[kind]
+    if kind is Released.GROUP_SUMS and data.pairs.sums is not None and data.pairs.sums.min() < 0.0:
+        statistic = Statistic.SIGNED_SUM
+    asked = PerGroupParameters(_QUIET, statistic, parameters.noise, parameters.delta)
+    problem = PerGroupProblem(UserGroupPairs.from_facet(data.pairs), asked)
+    facet = SortedPairs.of(problem)
+    largest = float(np.abs(problem.amounts).max())
+    if problem.whole:
+        amounts, every = caps_to_try(int(largest), MOST_AMOUNTS)
+    elif largest > 0.0:
+        positive = np.abs(problem.amounts)[problem.amounts != 0.0]
+        amounts, every = log_spaced(max(float(positive.min()), largest * 1e-4), largest, MOST_AMOUNTS), False
+    else:
+        amounts, every = np.array([]), True
+    groups, all_groups = caps_to_try(int(facet.sizes[0]), MOST_GROUPS)
+    places = groups.astype(np.int64) - 1
+    alpha, beta = [np.array([problem.error_of_nothing**2])], [np.zeros(1)]
+    first, second = [np.zeros(1)], [np.zeros(1)]
+    for amount in amounts.tolist():
+        noise = asked.pair_noise(groups, amount)
+        alpha.append(np.maximum(errors_by_groups(problem, amount, facet)[places] ** 2 - noise**2, 0.0))
+        beta.append((noise / asked.unit_noise) ** 2)
+        first.append(groups)
+        second.append(np.full(groups.shape, amount))
+    curve = BoundCurve(
+        np.concatenate(alpha),
+        np.concatenate(beta),
+        np.concatenate(first),
+        np.concatenate(second),
+        every and all_groups,
+    )
+    totals = problem.per_group(problem.amounts)
+    unit = {Released.GROUP_USERS: "users", Released.GROUP_ROWS: "rows"}.get(kind, data.pairs.value_column)
+    return curve, float(np.mean(np.abs(totals))), unit
+
+
+def _quantile(data: Dataset, parameters: PlanParameters, line: Line) -> RankCurve:
+    problem = quantile_problem(data, parameters, line)
+    top = float(problem.histogram.max_size)
+    bounds = np.unique(log_spaced(float(problem.histogram.min_size), top, _RANK_BOUNDS))
+    epsilons = np.geomspace(1e-4, 1e3, _RANK_EPSILONS)
+    errors = np.array(
+        [
+            [
+                output(problem.with_epsilon(float(e)), WeightKind.SMOOTH, float(h)).expected_rank_error
+                for e in epsilons
+            ]
+            for h in bounds
+        ]
+    )
+    v = rank_v(epsilons, parameters.noise)
+    order = np.argsort(v)
+    return RankCurve(v[order], errors[:, order], bounds)
+
+
+def quantile_problem(data: Dataset, parameters: PlanParameters, line: Line) -> QuantileProblem:
+    """The question of one quantile line, at epsilon 1."""
+    assert data.values is not None
+    assert line.quantile is not None
+    assert parameters.lower is not None
+    assert parameters.upper is not None
+    base = uniform_base(parameters.lower, parameters.upper)
+    return QuantileProblem(data.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
+
+
+def rank_v(epsilons: FloatArray, noise: NoiseKind) -> FloatArray:
+    """v of a line that draws a quantile by the exponential mechanism with these epsilons.
+
+    With Laplace noise epsilons add up: v = 1 / epsilon^2. Beside Gaussian noise rho adds up: the exponential mechanism
+    is epsilon^2 / 8-zCDP, a Gaussian mu^2 / 2-zCDP, so that mu^2 = epsilon^2 / 4 and v = 1 / mu^2.
+
+    Source: Cesar and Rogers 2021, lemma 3.4 (bounded range), for epsilon^2 / 8.
+    """
+    return np.asarray((1.0 if noise is NoiseKind.LAPLACE else 4.0) / np.asarray(epsilons) ** 2)
+
+
+def rank_epsilon(v: float, noise: NoiseKind) -> float:
+    """The inverse of `rank_v`."""
+    return math.sqrt((1.0 if noise is NoiseKind.LAPLACE else 4.0) / v)
+
+
+def exact_rank_error(
+    data: Dataset, parameters: PlanParameters, planned: PlannedLine, v: float, bound: float
+) -> float:
+    """Expected rank error of a quantile line at exactly this v and bound."""
+    problem = quantile_problem(data, parameters, planned.line).with_epsilon(rank_epsilon(v, parameters.noise))
+    return float(output(problem, WeightKind.SMOOTH, bound).expected_rank_error)

@@ -1,0 +1,205 @@
+"""Lines as they are written, shares in binary, and curves read off data against the questions that they come from."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpcore import per_group, quantile
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import gaussian_epsilon
+from dpcore.counting.frames import to_dataset
+from dpcore.data import samples
+from dpcore.mean import private_counts
+from dpcore.plan import PARTS, Line, Objective, PlanParameters, Released, in_parts, lines, table
+from dpcore.plan.budget import Budget, Program, epsilon_of, unit_scale
+from dpcore.plan.rounding import short
+
+SHOP = samples.load("shop-events")
+KINDS = [kind for kind in Released if kind is not Released.QUANTILE]
+
+
+def planned(text, data=SHOP, **given):
+    return table.planned(
+        data, PlanParameters(**{"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": text, **given})
+    )
+
+
+@given(
+    st.sampled_from(KINDS) | st.floats(0.001, 0.999),
+    st.none() | st.floats(1e-3, 1e6),
+    st.booleans(),
+    st.floats(1e-3, 1e3),
+)
+def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
+    kind, q = (what, None) if isinstance(what, Released) else (Released.QUANTILE, what)
+    line = Line(kind, q, wanted, relative or wanted is None, weight)
+    problems = Problems()
+    (read,) = lines.read(line.text.upper(), problems)
+    assert not problems.found
+    assert (read.released, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
+    assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)
+    assert read.relative == line.relative
+    assert read.wanted is None if wanted is None else read.wanted == pytest.approx(wanted, rel=1e-11)
+
+
+def test_everything_wrong_with_a_plan_is_said_at_once():
+    with pytest.raises(InvalidInput) as caught:
+        PlanParameters(
+            0.0, "rows; rows within 3; quantile 1.5; sums weight 0; count; mean", Objective.LARGEST
+        )
+    said = "\n".join(problem.sentence for problem in caught.value.problems)
+    for part in (
+        "Epsilon",
+        "rows stands there twice",
+        "quantile",
+        "line 4 cannot be read",
+        "line 5",
+        "mean needs the",
+    ):
+        assert part.lower() in said.lower(), part
+    for text, part in (
+        ("", "there is no line"),
+        (";".join(f"quantile 0.{k:02d}1" for k in range(51)), "at most 50 lines"),
+        ("rows weight 0", "weight"),
+        ("rows within 0%", "wanted error"),
+        ("rows within 1e400", "wanted error"),
+        ("quantile 0.5.5", "no number"),
+    ):
+        with pytest.raises(InvalidInput, match=f"(?i){part}"):
+            PlanParameters(1.0, text, lower=0.0, upper=1.0)
+    with pytest.raises(InvalidInput, match="users has none"):
+        PlanParameters(1.0, "rows within 5%; users", Objective.LARGEST)
+
+
+@given(st.lists(st.floats(0.0, 1.0) | st.just(1e-9), min_size=1, max_size=50), st.floats(1e-6, 1e3))
+@example([1e-9] * 49 + [1.0], 0.1)
+@example([0.0, 1.0], 0.3)
+def test_parts_add_up_to_no_more_than_epsilon_in_binary(shares, epsilon):
+    if not sum(shares) > 0.0:
+        return
+    parts = in_parts(shares)
+    assert int(parts.sum()) == PARTS
+    assert [p > 0 for p in parts.tolist()] == [s > 0.0 for s in shares]
+    unit = short(epsilon) / PARTS
+    charged = 0.0
+    for part in parts.tolist():
+        assert Fraction(part * unit) == part * Fraction(unit)  # each is exact
+        charged += part * unit
+    assert Fraction(charged) == Fraction(unit) * PARTS  # and so is their sum, in any order
+    assert epsilon * (1.0 - 2.0**-31) <= charged <= epsilon
+
+
+def test_opendp_proves_that_the_parts_are_at_most_epsilon():
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    for epsilon in (0.1, 0.3, 1.0, 2.7):
+        each = [
+            p * (short(epsilon) / PARTS) for p in in_parts([0.1, 0.2, 0.7 / 3, 0.7 / 3, 0.7 / 3]).tolist()
+        ]
+        made = dp.c.make_composition(
+            [dp.m.make_laplace(*space, scale=math.nextafter(1.0 / e, 2e9)) for e in each]
+        )
+        assert made.map(1) <= epsilon
+
+
+def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
+    values = SHOP.values.values
+    for epsilon in (0.2, 1.0, 5.0):
+        line_of_mean, line_of_groups = planned("mean; rows per group")
+        v = np.array([epsilon**-2.0])
+        problem = private_counts.PrivateCountsProblem(
+            SHOP.histogram,
+            epsilon,
+            100.0,
+            float(np.clip(values, 0, 100).var()),
+            float(np.clip(values, 0, 100).mean()),
+        )
+        best, own = line_of_mean.curve.best(v), private_counts.best_cap(problem)
+        assert best.bounds[0] == own.max_contributions
+        assert best.squares[0] == pytest.approx(own.variance, rel=1e-9)
+        asked = per_group.PerGroupParameters(epsilon, per_group.Statistic.ROWS)
+        pair = per_group.best_pair(
+            per_group.PerGroupProblem(per_group.UserGroupPairs.from_facet(SHOP.pairs), asked)
+        )
+        of = line_of_groups.curve.best(v)
+        assert (of.bounds[0], of.seconds[0]) == (pair.max_groups, pair.max_amount)
+        assert math.sqrt(of.squares[0]) == pytest.approx(pair.error, rel=1e-6)
+        assert line_of_groups.every
+
+
+def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
+    (line,) = planned("quantile 0.75")
+    problem = table.quantile_problem(
+        SHOP, PlanParameters(1.0, "quantile 0.75", lower=0.0, upper=100.0), line.line
+    )
+    assert problem.neighbours is table.NEIGHBOURS
+    epsilons = np.geomspace(0.01, 100.0, 40)
+    errors = np.sqrt(line.curve.best(table.rank_v(epsilons, NoiseKind.LAPLACE)).squares)
+    assert np.all(np.diff(errors) <= 1e-12)
+    for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
+        v = float(table.rank_v(epsilon, NoiseKind.LAPLACE))
+        bound = float(line.curve.best(np.array([v])).bounds[0])
+        at = problem.with_epsilon(table.rank_epsilon(line.curve.spent_at(v), NoiseKind.LAPLACE))
+        exact = quantile.output(at, quantile.WeightKind.SMOOTH, bound).expected_rank_error
+        assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
+    # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
+    v = float(table.rank_v(3.0, NoiseKind.GAUSSIAN))
+    assert 1.0 / (2.0 * v) == pytest.approx(9.0 / 8.0)
+    assert table.rank_epsilon(v, NoiseKind.GAUSSIAN) == pytest.approx(3.0)
+
+
+def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
+    bare = replace(SHOP, values=None, pairs=None, totals=None)
+    with pytest.raises(InvalidInput) as caught:
+        planned("sum; mean; users per group; rows", bare)
+    assert len(caught.value.problems) == 3
+    zero = to_dataset(_frame([1.0, -1.0]), user="u", value="v")
+    with pytest.raises(InvalidInput, match="is 0 on these data"):
+        planned("sum", zero, lower=-1.0, upper=1.0)
+    (line,) = planned("sum within 3", zero, lower=-1.0, upper=1.0)
+    assert (line.wanted, line.value) == (3.0, 0.0)
+
+
+def _frame(values):
+    import pandas as pd
+
+    return pd.DataFrame({"u": [f"u{k}" for k in range(len(values))], "v": values})
+
+
+def test_a_signed_sum_has_the_least_error_of_the_bounds_looked_at():
+    values = np.r_[np.arange(1.0, 30.0), -np.arange(2.0, 20.0), 500.0]
+    data = to_dataset(_frame(values), user="u", value="v")
+    (line,) = planned("sum", data, lower=-1e3, upper=1e3)
+    bounds = np.linspace(0.0, 500.0, 20_001)
+    cut = np.array([np.sum(values - np.clip(values, -t, t)) for t in bounds])
+    for v in (0.01, 1.0, 30.0):
+        best = line.curve.best(np.array([v]))
+        least = float(np.min(cut**2 + 2.0 * bounds**2 * v))
+        assert best.squares[0] <= least * (1.0 + 1e-3)
+        t = float(best.bounds[0])
+        exact = float(np.sum(values - np.clip(values, -t, t))) ** 2 + 2.0 * t * t * v
+        assert best.squares[0] == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
+    sigma = unit_scale(1.0, NoiseKind.GAUSSIAN, 1e-6)
+    assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
+    budget = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6)
+    assert budget.spent == pytest.approx(gaussian_epsilon(sigma, 1e-6))
+    assert budget.spent < 1.0
+    # Four lines of any shares are one Gaussian of all of them.
+    assert np.sum(1.0 / budget.v(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)
+    assert epsilon_of(sigma**-2.0, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(1.0, rel=1e-5)
+    assert epsilon_of(0.7, NoiseKind.LAPLACE, None) == 0.7
+    # A mean costs more where a library splits its budget inside.
+    ours, theirs = (planned("mean", program=p)[0].curve.best(np.ones(1)).squares[0] for p in Program)
+    assert theirs > ours
