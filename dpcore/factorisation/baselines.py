@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpcore.factorisation.allocation import Scheme
@@ -51,3 +53,23 @@ def private_item_mean(
     found = fit_private(train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, once, exponent, ridge_to_noise, seed)
     assert found is not None  # It was not asked to stop.
     return found
+
+
+OWN_RIDGE = 5.0
+"""Of a user's own offset: about the variance of an error over that of offsets. Public; users may take any other."""
+
+
+def with_own_offsets(released: FactorModel, ridge: float = OWN_RIDGE) -> FactorModel:
+    """Released item means, to which each user adds their own offset at home: Σ (y - item mean) / (ratings + ridge).
+
+    What is released is the same. A user's offset is computed from it and from their own ratings and stays with them, so
+    that predictions are private for everybody else (joint differential privacy); nothing more is paid.
+
+    Args:
+        released: Item means, `item_mean` or of `private_item_mean`.
+        ridge: Ratings that an offset is drawn to 0 by.
+
+    Source: Kearns, Pai, Roth and Ullman 2014, for joint differential privacy (the billboard lemma).
+    """
+    settings = replace(LEVEL_ONLY, user_ridge=ridge, own=1.0)
+    return FactorModel(settings.with_own(released.item_vectors), settings, released.range)

@@ -1,8 +1,10 @@
 """Alternating least squares without privacy, and with it: algorithm 3 of Krichene et al. 2023 with algorithm 1.
 
 Only item vectors and noisy counts are released. Each user's vector is clipped to length 1 and each rating to the
-public range before they enter a sum, so that a rating of weight w adds at most w to an item's matrix (Frobenius norm,
-and so the half of it that is released) and at most w Gamma_y to its vector.
+public range before they enter a sum, so that a rating of weight w adds at most w Gamma_y to an item's vector, and at
+most w times `matrix_movement` to the half of its matrix that is released. A user's own offset is taken off their
+ratings at home before these are clipped: it is computed from their own ratings and what was released, and moves no
+sensitivity.
 """
 
 from __future__ import annotations
@@ -48,6 +50,16 @@ class PrivateFit:
     scheme: Scheme
 
 
+def matrix_movement(offset: float) -> float:
+    """The most that a user vector of length 1 adds to the released half of a matrix, in Frobenius norm.
+
+    The half of x x^T on and above the diagonal has squared norm (|x|^4 + sum_k x_k^4) / 2. With |x| = 1 and one
+    coordinate fixed at o, the sum of fourth powers is at most o^4 + (1 - o^2)^2, where the rest is one coordinate: at
+    o = 0.9 this is 0.92. Ours; Krichene et al. 2023 take the whole matrix, which is 1.
+    """
+    return math.sqrt((1.0 + offset**4 + (1.0 - offset**2) ** 2) / 2.0)
+
+
 def clipped(user_vectors: FloatArray, settings: FactorSettings, bound: float) -> FloatArray:
     """User vectors clipped to length ``bound``, their offset coordinate kept.
 
@@ -58,6 +70,13 @@ def clipped(user_vectors: FloatArray, settings: FactorSettings, bound: float) ->
     room = math.sqrt(max(bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
     learned = clip_rows(user_vectors[:, fixed:], room) if room else 0.0 * user_vectors[:, fixed:]
     return np.hstack([user_vectors[:, :fixed], learned])
+
+
+def own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
+    """Each user's own offset in the ratings' unit, shape (num_users,), and their vectors without it."""
+    if not settings.own:
+        return np.zeros(user_vectors.shape[0]), user_vectors
+    return settings.own * user_vectors[:, -1], user_vectors[:, :-1]
 
 
 def item_sums(
@@ -82,14 +101,22 @@ def item_sums(
         sum w x x^T and sum w y x of every item.
     """
     d = settings.dimension
-    dtype = train.values.dtype
+    # In the sums' own precision a user's part is rounded by what the others add up to: in float32 a user could so move
+    # a sum by 3e-4 more than is declared, in float64 by 1e-12.
+    dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
     into = Sums(np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype))
     counted = train if weighted is None else weighted.ratings
     for users, _, x in solved_users(train, item_vectors, settings, limits):
+        own, x = own_offsets(x, settings)
         if math.isfinite(user_bound):
             x = clipped(x, settings, user_bound)
         at = slice(int(counted.starts[users.start]), int(counted.starts[users.stop]))
-        labels = limits.centred(counted.values[at])
+        values = counted.values[at]
+        if settings.own:
+            values = values - np.repeat(own, np.diff(counted.starts[users.start : users.stop + 1])).astype(
+                values.dtype
+            )
+        labels = limits.centred(values).astype(dtype)
         weights = np.ones_like(labels) if weighted is None else weighted.weights[at].astype(dtype, copy=False)
         add_item_sums(into, counted, users, at, x.astype(dtype), weights, np.asarray(weights * labels))
     return into
@@ -105,7 +132,7 @@ def fit(
     vectors = settings.first_item_vectors(train.num_items)
     for sweep in range(settings.sweeps):
         sums = item_sums(train, None, vectors, settings, limits)
-        vectors = solved(sums, settings.item_ridge)
+        vectors = settings.with_own(solved(sums, settings.item_ridge))
         if on_sweep is not None:
             on_sweep(sweep + 1)
     return FactorModel(vectors, settings, limits)
@@ -175,21 +202,33 @@ def fit_private(
         if steps is not None:
             assert counts is not None
             totals = expected_weights(counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
-            users = FactorModel(vectors, settings, limits).user_vectors(train)
+            own, users = own_offsets(FactorModel(vectors, settings, limits).user_vectors(train), settings)
             vectors, start = descended(
-                vectors, start, weighted, clipped(users, settings, 1.0), settings, limits, steps,
-                spending.noise, totals, for_sums,
+                vectors[:, : settings.dimension], start, _at_home(weighted, own, settings),
+                clipped(users, settings, 1.0), settings, limits, steps, spending.noise, totals, for_sums,
             )  # fmt: skip
         else:
             sums = item_sums(train, weighted, vectors, settings, limits, user_bound=1.0)
-            released = with_noise(sums, spending.noise, limits.label_bound, for_sums)
+            released = with_noise(sums, spending.noise, limits.label_bound, for_sums, settings.offset)
             vectors = solved_privately(released, settings, limits)
+        vectors = settings.with_own(vectors)
         if on_sweep is not None:
             on_sweep(sweep + 1)
     return PrivateFit(FactorModel(vectors, settings, limits), counts, spending, scheme)
 
 
-def with_noise(sums: Sums, noise: float, label_bound: float, rng: np.random.Generator) -> Sums:
+def _at_home(weighted: WeightedRatings, own: FloatArray, settings: FactorSettings) -> WeightedRatings:
+    """The ratings that count, each less its user's own offset."""
+    if not settings.own:
+        return weighted
+    of = weighted.ratings
+    values = of.values - np.repeat(own, np.diff(of.starts)).astype(of.values.dtype)
+    return WeightedRatings(Ratings(of.starts, of.items, values, of.num_items), weighted.weights)
+
+
+def with_noise(
+    sums: Sums, noise: float, label_bound: float, rng: np.random.Generator, offset: float = 0.0
+) -> Sums:
     """The sums as they are released: Gaussian noise on every entry on and above the diagonals, and on the vectors.
 
     Args:
@@ -197,9 +236,10 @@ def with_noise(sums: Sums, noise: float, label_bound: float, rng: np.random.Gene
         noise: s.
         label_bound: Gamma_y.
         rng: Source of the noise.
+        offset: o, the coordinate that all user vectors share.
     """
     return Sums(
-        sums.matrices + noise * rng.standard_normal(sums.matrices.shape),
+        sums.matrices + noise * matrix_movement(offset) * rng.standard_normal(sums.matrices.shape),
         sums.vectors + noise * label_bound * rng.standard_normal(sums.vectors.shape),
     )
 

@@ -25,7 +25,7 @@ class GeneratedRatings:
     normal variable. User j rates item i independently with probability 1 - exp(-t_j popularity_i), where t_j gives
     them as many ratings as they are active, in expectation. A rating is
 
-        overall + offset_i + <taste_j, trait_i> + error,
+        overall + offset_i + offset_j + <taste_j, trait_i> + error,
 
     rounded to steps and brought into the range.
 
@@ -38,6 +38,7 @@ class GeneratedRatings:
         rank: r, 1 to 50.
         overall: Mean rating.
         offset_spread: Standard deviation of the items' offsets.
+        own_spread: Standard deviation of the users' own offsets: some rate everything higher than others.
         taste_spread: Standard deviation of <taste, trait>.
         error_spread: Standard deviation of the error.
         step: What ratings are rounded to; 0 for no rounding.
@@ -55,6 +56,7 @@ class GeneratedRatings:
     rank: int = 6
     overall: float = 3.5
     offset_spread: float = 0.45
+    own_spread: float = 0.4
     taste_spread: float = 0.5
     error_spread: float = 0.8
     step: float = 0.5
@@ -73,6 +75,7 @@ class GeneratedRatings:
             problems.whole(1, 50, rank=self.rank)
             problems.non_negative(
                 offset_spread=self.offset_spread,
+                own_spread=self.own_spread,
                 taste_spread=self.taste_spread,
                 error_spread=self.error_spread,
             )
@@ -88,6 +91,7 @@ class GeneratedRatings:
         each = math.sqrt(self.taste_spread / math.sqrt(self.rank))
         traits = each * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
         tastes = each * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
+        own = self.own_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         values = np.empty(items.size, dtype=np.float32)
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
         for first in range(0, self.num_users, users_at_once):
@@ -96,7 +100,7 @@ class GeneratedRatings:
             who = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
             agree = np.einsum("pr,pr->p", tastes[who], traits[items[at]])
             errors = self.error_spread * rng.standard_normal(agree.size, dtype=np.float32)
-            values[at] = self.overall + offsets[items[at]] + agree + errors
+            values[at] = self.overall + offsets[items[at]] + own[who] + agree + errors
         if self.step:
             np.round(values / np.float32(self.step), out=values)
             values *= np.float32(self.step)

@@ -1,4 +1,4 @@
-"""How many users would be needed until a private factorisation beats DP item means, by simulated growth."""
+"""How many users would be needed until a private factorisation beats DP item means with users' own offsets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class GrowthResult:
     Attributes:
         growth: What was simulated.
         factorisation: RMSE of the private factorisation, shape (users, seeds); NaN where not reached.
-        item_means: RMSE of DP item means, likewise.
+        item_means: RMSE of DP item means with users' own offsets, likewise.
         finished: Whether all was reached.
     """
 
@@ -149,7 +149,6 @@ def _errors(growth: Growth, users: int, seed: int, should_stop: ShouldStop) -> t
         train, study.limits, spending, study.exponent, study.ridge_to_noise, noise
     )
     buckets = buckets_of(train.item_counts)
-    ours, theirs = (
-        float(measure(found.model, train, test, buckets, False).rmse[0]) for found in (fitted, means)
-    )
+    models = (fitted.model, baselines.with_own_offsets(means.model))
+    ours, theirs = (float(measure(model, train, test, buckets, False).rmse[0]) for model in models)
     return ours, theirs

@@ -3,6 +3,10 @@
 Every user's vector begins with the same number o (the offset coordinate), which is not learned: the item's coordinate
 there is the item's own level. Without it a private model would spend its noise on finding the levels as a product.
 With o = 0 there is no such coordinate, and the objective is (D.1) of Krichene et al. 2023 on ratings less the midpoint.
+
+Every item's vector may end with the same number (the own coordinate), which is public: a user's coordinate there is how
+far they rate above what items explain, their own offset. It is computed at home, costs no privacy, and is taken off
+their ratings before these enter a sum.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, require
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.normal_equations import Vectors, products, solved, user_sums, users_at_once
 from dpcore.factorisation.ratings import Ratings, RatingValues
@@ -22,6 +26,12 @@ from dpcore.factorisation.ratings import Ratings, RatingValues
 OFFSET = 0.9
 """o. Most of a user vector's length 1 goes to the level of the item, which explains more of a rating than taste does;
 on generated ratings 0.9 did better than 0.7 at every epsilon from 1 to 20."""
+
+
+OWN = 1.5
+"""The own coordinate of every item: a user's offset so has a ridge of user_ridge / `OWN`², 4.4 by default."""
+LARGEST_RATING = 1e30
+"""Ends of the range: beyond, sums of squares would leave float32."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,11 @@ class RatingRange:
     highest: float = 5.0
 
     def __post_init__(self) -> None:
-        require.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
+        with Problems() as problems:
+            names = {"the lowest rating": self.lowest, "the highest": self.highest}
+            if problems.ascending(**names):
+                for name, end in names.items():
+                    problems.between(-LARGEST_RATING, LARGEST_RATING, **{name: end})
 
     @property
     def midpoint(self) -> float:
@@ -70,6 +84,7 @@ class FactorSettings:
         user_ridge: lambda of the users, above 0. Users solve for their own vector at home: it touches no privacy.
         item_ridge: lambda of the items, above 0, the same number for each item, so that it is public.
         offset: o, in [0, 1]; 0 for no offset coordinate.
+        own: The own coordinate of every item, at least 0; 0 for users without an offset of their own.
         seed: Of the first item vectors, which are public.
 
     Raises:
@@ -81,10 +96,12 @@ class FactorSettings:
     user_ridge: float = 10.0
     item_ridge: float = 5.0
     offset: float = OFFSET
+    own: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
+            problems.between(0.0, 1e3, own=self.own)
             problems.whole(1, 128, dimension=self.dimension)
             problems.whole(1, 50, sweeps=self.sweeps)
             problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
@@ -96,7 +113,13 @@ class FactorSettings:
         free = self.dimension - (self.offset > 0.0)
         rng = np.random.default_rng(self.seed)
         drawn = rng.standard_normal((num_items, free)) / math.sqrt(max(free, 1))
-        return np.hstack([np.zeros((num_items, self.dimension - free)), drawn])
+        return self.with_own(np.hstack([np.zeros((num_items, self.dimension - free)), drawn]))
+
+    def with_own(self, item_vectors: FloatArray) -> FloatArray:
+        """Item vectors of d coordinates with the own coordinate behind, where there is one."""
+        if not self.own:
+            return item_vectors
+        return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +127,7 @@ class FactorModel:
     """What is released, and what predicts.
 
     Attributes:
-        item_vectors: One per item, shape (num_items, d).
+        item_vectors: One per item, shape (num_items, d), with the own coordinate behind where there is one.
         settings: How they were found.
         range: Of the ratings.
     """

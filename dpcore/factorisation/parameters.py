@@ -15,7 +15,7 @@ from dpcore.factorisation.descent import Steps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.growth import Growth
-from dpcore.factorisation.model import FactorSettings, RatingRange
+from dpcore.factorisation.model import OWN, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
@@ -186,7 +186,7 @@ class FactorisationParameters:
     @property
     def study(self) -> Study:
         """What *Train* runs."""
-        settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge)
+        settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own=OWN)
         return built_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
 
     @property

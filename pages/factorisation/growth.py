@@ -33,8 +33,8 @@ def show(parameters: FactorisationParameters) -> None:
     growth = asked(parameters)
     of = growth.population
     st.markdown(
-        f"**How many users would you need** until a factorisation with adaptive weights beats DP item means at "
-        f"ε = {wording.entered(parameters.epsilon)}? More and more users are drawn, with "
+        f"**How many users would you need** until a factorisation with adaptive weights beats DP item means with "
+        f"users' own offsets at ε = {wording.entered(parameters.epsilon)}? More and more users are drawn, with "
         f"{wording.number(of.num_items)} items and {wording.number(of.ratings_per_user)} ratings per user. These "
         "ratings are generated, whatever data are in use."
     )

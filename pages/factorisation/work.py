@@ -15,6 +15,8 @@ from pages.factorisation.question import QUESTION
 from pages.shared.fields import fields, jobs
 
 TRAIN, LARGE_JOB = QUESTION.key("train_job"), QUESTION.key("large_job")
+EARLIER = QUESTION.key("earlier")
+"""The last training that was finished, with its question."""
 LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 """Measured: 0.72 GB with all of Python; 14 s of processor time, 4.5 of them to draw the ratings."""
 
@@ -28,6 +30,9 @@ def question(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[
 def start(table: RatingsInUse, parameters: FactorisationParameters) -> None:
     """Train all models on this table."""
     ratings, study = table.ratings, parameters.study
+    held = jobs.result_of(TRAIN)
+    if held is not None and isinstance(held[1], StudyResult) and held[1].finished:
+        st.session_state[EARLIER] = held  # Stop, or an error, does not take it away.
     jobs.start(
         TRAIN, question(table, parameters), lambda tell, stop: run(ratings, study, tell, stop), heavy=True
     )
@@ -35,10 +40,15 @@ def start(table: RatingsInUse, parameters: FactorisationParameters) -> None:
 
 def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[StudyResult | None, bool]:
     """What was trained for this question as far as it is, and whether that is all."""
+    asked = question(table, parameters)
+    earlier = st.session_state.get(EARLIER)
+    earlier = earlier[1] if earlier is not None and earlier[0] == asked else None
     for held, finished in ((jobs.result_of(TRAIN), True), (jobs.so_far_of(TRAIN), False)):
-        if held is not None and held[0] == question(table, parameters) and isinstance(held[1], StudyResult):
+        if held is not None and held[0] == asked and isinstance(held[1], StudyResult):
+            if earlier is not None and finished and not held[1].finished:
+                return earlier, True  # What was stopped has less than what there was.
             return held[1], finished
-    return None, False
+    return (None, False) if earlier is None else (earlier, True)
 
 
 def show_progress(table: RatingsInUse, parameters: FactorisationParameters) -> bool:

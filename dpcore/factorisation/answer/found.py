@@ -19,7 +19,7 @@ from dpcore.factorisation.measures import BUCKETS, buckets_of
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import BudgetShares, budget_shares
-from dpcore.factorisation.study import SCHEMES, Kind, StudyResult, run
+from dpcore.factorisation.study import BASELINE, FACTORISATION, KINDS, MEANS, SCHEMES, Kind, StudyResult, run
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,35 +59,45 @@ def load(parameters: FactorisationParameters, data: Dataset | None) -> RatingsIn
     return RatingsInUse(ratings, key_of(parameters, data), kind, spreads)
 
 
+FEWEST_SEEDS = 3
+"""Below which nothing is said to be clear."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What a training says at one epsilon.
+    """What a training says at one epsilon: one comparison, declared before it, so that its interval holds.
 
     Attributes:
         epsilon: At which it was trained.
-        best: The private factorisation with the smallest error.
-        error: Its mean RMSE over seeds.
+        error: Mean RMSE of the factorisation over seeds, `study.FACTORISATION`.
         error_half: Half of that mean's interval; NaN with one seed.
-        beats: By how much its error is below that of the DP item mean, paired by seed; negative where it is above.
+        beats: By how much that is below the error of item means with users' own offsets, `study.BASELINE`, paired by
+            seed; negative where it is above.
         beats_half: Half of that interval; NaN with one seed.
+        seeds: That are done.
     """
 
     epsilon: float
-    best: Kind
     error: float
     error_half: float
     beats: float
     beats_half: float
+    seeds: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there are enough seeds, and their interval leaves no doubt about the sign."""
+        return self.seeds >= FEWEST_SEEDS and abs(self.beats) > self.beats_half
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the factorisation is shown to be better: its interval lies above 0, or with one seed its mean."""
-        return self.beats - (self.beats_half if math.isfinite(self.beats_half) else 0.0) > 0.0
+        """Whether the factorisation is shown to be better."""
+        return self.is_clear and self.beats > 0.0
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is not even better on average."""
-        return self.beats <= 0.0
+        """Whether it is shown to be worse."""
+        return self.is_clear and self.beats < 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +235,7 @@ def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Again
 
 def trained_at(result: StudyResult) -> list[int]:
     """Places of the epsilons at which each private model has at least one run."""
-    kinds = (Kind.PRIVATE_MEAN, *SCHEMES)
+    kinds = (*MEANS, *SCHEMES)
     means = np.array([result.mean(kind)[0][:, 0] for kind in kinds])
     return np.flatnonzero(np.isfinite(means).all(axis=0)).tolist()
 
@@ -241,16 +251,15 @@ def verdict(result: StudyResult, epsilon: float) -> Verdict | None:
     at = nearest(result, epsilon)
     if at is None:
         return None
-    means = {kind: result.mean(kind) for kind in SCHEMES}
-    best = min(means, key=lambda kind: float(means[kind][0][at, 0]))
-    gain, half = result.difference(Kind.PRIVATE_MEAN, best)
+    mean, half = result.mean(FACTORISATION)
+    gain, gain_half = result.difference(BASELINE, FACTORISATION)
     return Verdict(
         result.study.epsilons[at],
-        best,
-        float(means[best][0][at, 0]),
-        float(means[best][1][at, 0]),
-        float(gain[at, 0]),
+        float(mean[at, 0]),
         float(half[at, 0]),
+        float(gain[at, 0]),
+        float(gain_half[at, 0]),
+        int(np.isfinite(result.rmse[KINDS.index(FACTORISATION), at, :, 0]).sum()),
     )
 
 

@@ -19,13 +19,14 @@ def sentence(result: GrowthResult) -> str:
     seeds = wording.counted(crossings.size, "seed")
     if not reached.size:
         return (
-            f"At ε = {epsilon} a factorisation does not beat DP item means with up to {most} users ({seeds})."
+            f"At ε = {epsilon} a factorisation does not beat DP item means with own offsets, with up to {most} users "
+            f"({seeds})."
         )
     typical = float(np.median(crossings))
     if not np.isfinite(typical):
         return (
-            f"At ε = {epsilon} a factorisation beats DP item means in {wording.number(reached.size)} of {seeds} with "
-            f"up to {most} users."
+            f"At ε = {epsilon} a factorisation beats DP item means with own offsets in {wording.number(reached.size)} "
+            f"of {seeds} with up to {most} users."
         )
     low, high = float(crossings.min()), float(crossings.max())
     upper = wording.number(round(high, -2)) if np.isfinite(high) else f"more than {most}"
@@ -36,4 +37,4 @@ def sentence(result: GrowthResult) -> str:
         else ", one seed"
     )
     about = f"{wording.number(round(typical, -2))} users {below}".strip()
-    return f"At ε = {epsilon} a factorisation beats DP item means from **about {about}**{spread}."
+    return f"At ε = {epsilon} a factorisation beats DP item means with own offsets from **about {about}**{spread}."

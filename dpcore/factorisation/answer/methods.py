@@ -9,13 +9,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.factorisation.answer.found import FactorisationFound
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
-from dpcore.factorisation.study import Kind
+from dpcore.factorisation.study import BASELINE, FACTORISATION
 
-HOW = {
-    Kind.UNIFORM: "a uniform sample of each user's ratings",
-    Kind.TAIL: "the ratings of each user on the rarest items, by noisy counts",
-    Kind.ADAPTIVE: "all ratings, with weights that fall with the noisy number of ratings of an item",
-}
+HOW = {FACTORISATION: "all ratings, with weights that fall with the noisy number of ratings of an item"}
 
 
 def methods(found: FactorisationFound) -> Methods | None:
@@ -24,14 +20,14 @@ def methods(found: FactorisationFound) -> Methods | None:
     if result is None or verdict is None:
         return None
     learned = _learned(p)
-    kind = verdict.best if verdict.is_worth_it else Kind.PRIVATE_MEAN
+    kind = FACTORISATION if verdict.is_worth_it else BASELINE
     mean, half = (float(part[result.study.epsilons.index(verdict.epsilon), 0]) for part in result.mean(kind))
     spread = f" ± {half:.4f}" if math.isfinite(half) else ""
     runs = wording.counted(result.study.repeats, "simulated run")
     done = (
         f"{learned} It used {HOW[kind]}."
         if kind in HOW
-        else "Noisy means of the items' ratings were released."
+        else "Noisy means of the items' ratings were released; users add offsets of their own, computed at home."
     )
     said = f"{done} The root mean squared error on ratings held out is {mean:.4f}{spread} ({runs})."
     return Methods(
@@ -40,11 +36,10 @@ def methods(found: FactorisationFound) -> Methods | None:
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta
         ),
         found=said,
-        withheld=f"{learned} Which ratings of a user count, and how much, was chosen among equal samples, "
-        "samples of the rarest items, and weights by noisy counts.",
+        withheld=f"{learned} It was compared with noisy item means and users' own offsets.",
         disclosure=found.table.disclosure,
-        rule="That choice has the smallest error on ratings held out; a factorisation was preferred to noisy "
-        "item means only where the difference is larger than its interval.",
+        rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
+        "ratings held out; it was preferred only where the difference is larger than its interval.",
         what="The choice",
     )
 

@@ -19,13 +19,14 @@ from dpcore.factorisation.answer.words import SCHEME_NAMES
 from dpcore.factorisation.growth import GrowthResult
 from dpcore.factorisation.measures import BUCKETS, buckets_of, overlap
 from dpcore.factorisation.parameters import GROWTH_USERS
-from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from dpcore.factorisation.study import MEANS, SCHEMES, Kind, StudyResult
 
 LOOKS: dict[Kind, dict[str, Any]] = {
     Kind.UNIFORM: {"look": Look.OWN, "dash": "solid", "width": 2, "symbol": "square"},
     Kind.TAIL: {"look": Look.SAMPLING, "symbol": "triangle-up"},
     Kind.ADAPTIVE: {"look": Look.CAP, "symbol": "circle"},
     Kind.PRIVATE_MEAN: {"look": Look.SMOOTH, "symbol": "diamond"},
+    Kind.PRIVATE_OFFSETS: {"look": Look.TOTAL, "symbol": "diamond"},
     Kind.GLOBAL_MEAN: {"look": Look.USUAL, "dash": "dot"},
     Kind.ITEM_MEAN: {"look": Look.USUAL, "dash": "dash"},
     Kind.NO_PRIVACY: {"look": Look.PRIVACY},
@@ -172,7 +173,7 @@ def errors(result: StudyResult, kind: Provenance) -> Plot:
 
 
 def _least(result: StudyResult) -> str:
-    errors = {kind: result.mean(kind)[0][:, 0] for kind in (Kind.PRIVATE_MEAN, *SCHEMES)}
+    errors = {kind: result.mean(kind)[0][:, 0] for kind in (*MEANS, *SCHEMES)}
     there = [
         at for at in range(len(result.study.epsilons)) if np.isfinite([e[at] for e in errors.values()]).all()
     ]
@@ -294,7 +295,7 @@ def nearest_items(found: FactorisationFound, shared: Mapping[Kind, FloatArray]) 
 
 
 def growth(result: GrowthResult) -> Plot:
-    """By how much the factorisation's error is below that of item means, over the number of users."""
+    """By how much the factorisation's error is below that of item means with own offsets, over the number of users."""
     gain = result.advantage
     there = np.isfinite(gain).any(axis=1)
     with np.errstate(all="ignore"):
@@ -307,7 +308,7 @@ def growth(result: GrowthResult) -> Plot:
     drawn = {"users_reached": users[there], "mean": mean[there], "low": low[there], "high": high[there]}
     return Plot(
         "factorisation-growth",
-        "What a factorisation gains over item means, by users",
+        "What a factorisation gains over item means with own offsets, by users",
         sentence(result).replace("**", ""),
         Axis(
             "users",
@@ -317,7 +318,11 @@ def growth(result: GrowthResult) -> Plot:
             marked=tuple((float(one), wording.number(one)) for one in GROWTH_USERS),
         ),
         Axis(
-            "RMSE below that of DP item means", "", (least - room, most + room), Scale.LINEAR, number="+.4f"
+            "RMSE below that of DP item means, own offsets",
+            "",
+            (least - room, most + room),
+            Scale.LINEAR,
+            number="+.4f",
         ),
         {"users": users, "gain": mean, "least_over_seeds": low, "most_over_seeds": high},
         (

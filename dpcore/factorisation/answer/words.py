@@ -11,20 +11,25 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.found import (
+    FEWEST_SEEDS,
     FactorisationFound,
     RatingsInUse,
     Verdict,
     gains,
     trained_at,
 )
-from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from dpcore.factorisation.answer.found import (
+    verdict as verdict_at,
+)
+from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, Kind, StudyResult
 from dpcore.report.content import Line, data_lines
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
-    "Item vectors and noisy counts are released, and nothing else: each user computes their own vector at home, from "
-    "the released item vectors and their own ratings",
+    "Item vectors and noisy counts are released, and nothing else: each user computes their own vector and their own "
+    "offset at home, from what is released and their own ratings. Predictions stay with the user, and are private for "
+    "everybody else (joint differential privacy)",
     "The range of ratings is public, and so is its midpoint, around which ratings are centred",
     "The number of items and which items there are is public; so are d, T, k, μ and both ridges, whose choice is not "
     "paid for",
@@ -37,10 +42,10 @@ GOOD_ENOUGH = 0.01
 
 def headline(found: FactorisationFound) -> str:
     """Before a training what to do, then whether a factorisation is worth it."""
-    verdict = found.verdict
-    if verdict is None:
+    said = found.verdict
+    if said is None:
         return "Train, and see whether a factorisation is worth its budget."
-    return of_verdict(verdict)
+    return of_verdict(said)
 
 
 def detail(found: FactorisationFound) -> str:
@@ -58,10 +63,13 @@ def detail(found: FactorisationFound) -> str:
             f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for "
             f"ε = {wording.entered(found.parameters.epsilon)}."
         )
+    side = "better" if verdict.beats > 0.0 else "worse"
     words.append(
-        f"The best factorisation, with {HOW[verdict.best]}, is {_difference(abs(verdict.beats), verdict.beats_half)} "
-        f"{'better' if verdict.beats > 0.0 else 'worse'} than item means."
+        f"Factorising with adaptive weights is {_difference(abs(verdict.beats), verdict.beats_half)} {side} than item "
+        "means with users' own offsets."
     )
+    if verdict.seeds < FEWEST_SEEDS:
+        words.append(f"Train at least {FEWEST_SEEDS} seeds: with fewer nothing is clear.")
     mean, half = gains(result, Kind.ADAPTIVE, at)
     if math.isfinite(mean[0]) and math.isfinite(mean[-1]):
         words.append(
@@ -80,10 +88,10 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
     verdict, result, at = found.verdict, found.result, found.at
     if verdict is None or result is None or at is None:
         return _noise(found)
-    mean, half = result.mean(Kind.PRIVATE_MEAN)
-    recommended, error, error_half = Kind.PRIVATE_MEAN, float(mean[at, 0]), float(half[at, 0])
+    mean, half = result.mean(BASELINE)
+    recommended, error, error_half = BASELINE, float(mean[at, 0]), float(half[at, 0])
     if verdict.is_worth_it:
-        recommended, error, error_half = verdict.best, verdict.error, verdict.error_half
+        recommended, error, error_half = FACTORISATION, verdict.error, verdict.error_half
     spread = Number("Seeds", "only one", "so no interval")
     if math.isfinite(error_half):
         spread = Number(
@@ -98,7 +106,7 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
             value=error,
         ),
         spread,
-        Number("Best factorisation", f"{verdict.error:.4f}", verdict.best.value, value=verdict.error),
+        Number("Factorisation", f"{verdict.error:.4f}", FACTORISATION.value, value=verdict.error),
         _measured(f"Adaptive, rarest 60{wording.PERCENT}", rare, _signed(rare), "RMSE against uniform"),
         _measured("Adaptive, most rated", popular, _signed(popular), "RMSE against uniform"),
         *_noise(found),
@@ -151,13 +159,10 @@ def of_verdict(found: Verdict) -> str:
     """Whether a factorisation is worth having, one sentence."""
     epsilon = wording.entered(found.epsilon)
     if found.is_worth_it:
-        return f"At ε = {epsilon}, factorise with {HOW[found.best]}: it beats DP item means."
+        return f"At ε = {epsilon}, factorise with adaptive weights: it beats item means with own offsets."
     if found.is_worse:
-        return f"At ε = {epsilon}, release item means: no private factorisation beats them."
-    return f"At ε = {epsilon}, release item means: no factorisation is shown to beat them."
-
-
-HOW = {Kind.UNIFORM: "uniform sampling", Kind.TAIL: "tail sampling", Kind.ADAPTIVE: "adaptive weights"}
+        return f"At ε = {epsilon}, release item means, and let users add their own offsets: factorising is worse."
+    return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
 
 
 def _does(change: float, half: float) -> str:
@@ -175,7 +180,7 @@ def _rare_and_popular(result: StudyResult, at: int) -> tuple[float, float]:
 
 
 def _within(result: StudyResult, at: int) -> str:
-    errors = {kind: float(result.mean(kind)[0][at, 0]) for kind in (Kind.PRIVATE_MEAN, *SCHEMES)}
+    errors = {kind: float(result.mean(kind)[0][at, 0]) for kind in (*MEANS, *SCHEMES)}
     least = min(errors.values())
     within = [kind.value for kind, error in errors.items() if error <= least * (1.0 + GOOD_ENOUGH)]
     if len(within) == 1:
@@ -199,7 +204,11 @@ def _facts(result: StudyResult, at: int) -> dict[str, str]:
     )
     return {
         "Without privacy": f"{plain}.",
-        "A factorisation beats DP item means": f"{at_which}, of {_listed(result)}.",
+        "A factorisation clearly beats item means with own offsets": f"{at_which}, of {_listed(result)}.",
+        "Own offsets": (
+            "how far a user rates above the released item means, computed at home from their own ratings. Nothing more "
+            "is released, so that they cost no privacy; the factorisation takes them off ratings, too, and clips again."
+        ),
         "Good enough": _within(result, at),
         "Tail sampling against uniform": (
             f"rarest fifth {_change(tail_mean[0], tail_half[0])}, most popular "
@@ -213,11 +222,8 @@ def _facts(result: StudyResult, at: int) -> dict[str, str]:
 
 
 def _is_worth_it(result: StudyResult, at: int) -> bool:
-    for kind in SCHEMES:
-        mean, half = result.difference(Kind.PRIVATE_MEAN, kind)
-        if float(mean[at, 0]) - (float(half[at, 0]) if math.isfinite(half[at, 0]) else 0.0) > 0.0:
-            return True
-    return False
+    found = verdict_at(result, result.study.epsilons[at])
+    return found is not None and found.is_worth_it
 
 
 def _listed(result: StudyResult) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,11 +93,25 @@ def test_the_generator_gives_what_it_says() -> None:
 
 def test_generated_ratings_have_the_spread_that_is_planted() -> None:
     quiet = GeneratedRatings(
-        3_000, 60, 25.0, 0.0, 0.0, rank=3, step=0.0, error_spread=0.0, lowest=-50.0, highest=50.0
+        3_000,
+        60,
+        25.0,
+        0.0,
+        0.0,
+        rank=3,
+        own_spread=0.0,
+        step=0.0,
+        error_spread=0.0,
+        lowest=-50.0,
+        highest=50.0,
     )
     ratings = quiet.draw(np.random.default_rng(1))
     # Variance of an offset and of <taste, trait>: 0.45^2 + 0.5^2; 60 items make it uncertain by a fifth.
     assert ratings.values.var() == pytest.approx(0.4525, rel=0.6)
+    # Users' own offsets: the variance of users' means rises by that, 0.36 with a standard error of 0.01.
+    with_own = replace(quiet, own_spread=0.6).draw(np.random.default_rng(1))
+    means = [np.bincount(one.graph.users, one.values) / np.diff(one.starts) for one in (with_own, ratings)]
+    assert means[0].var() - means[1].var() == pytest.approx(0.36, abs=0.05)
     dense = np.zeros((3_000, 60))
     dense[ratings.graph.users, ratings.items] = 1.0
     # With Zipf exponent 0 and equal activity every cell is as likely.

@@ -19,7 +19,7 @@ from dpcore.factorisation.allocation import (
     noisy_counts,
 )
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.fit import item_sums
+from dpcore.factorisation.fit import item_sums, matrix_movement
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.budget import PrivacyTarget, epsilon_spent, exact_budget
@@ -40,15 +40,17 @@ def without(ratings: Ratings, user: int) -> Ratings:
     exponent=st.floats(0.0, 1.0),
     offset=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     scale=st.floats(0.01, 100.0),
+    own=st.sampled_from([0.0, 1.5]),
 )
 def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
-    seed: int, scheme: Scheme, k: int, exponent: float, offset: float, scale: float
+    seed: int, scheme: Scheme, k: int, exponent: float, offset: float, scale: float, own: float
 ) -> None:
     ratings, user = table(seed, users=8), seed % 8
     rng = np.random.default_rng(seed)
     counts = 1.0 + 50.0 * rng.random(12)
     vectors = scale * rng.normal(size=(12, 3))
-    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset)
+    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset, own=own)
+    vectors = settings.with_own(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
     kept = weighted.ratings.graph.users != user
@@ -59,9 +61,45 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
         assert anew.weights == pytest.approx(others.weights)
     here = item_sums(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
     there = item_sums(without(ratings, user), others, vectors, settings, RANGE, user_bound=1.0)
-    moved = np.sum((here.matrices - there.matrices) ** 2)
-    moved += np.sum((here.vectors - there.vectors) ** 2) / RANGE.label_bound**2
-    assert math.sqrt(moved) <= math.sqrt(2.0 * k) * (1.0 + 1e-9)
+    matrices = math.sqrt(np.sum((here.matrices - there.matrices) ** 2)) / matrix_movement(offset)
+    in_labels = math.sqrt(np.sum((here.vectors - there.vectors) ** 2)) / RANGE.label_bound
+    for moved in (matrices, in_labels):
+        assert moved <= math.sqrt(k) * (1.0 + 1e-9)
+
+
+def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:
+    # Brute force over vectors of length at most 1 with the first coordinate fixed; and the worst of them, the rest in
+    # one coordinate.
+    rng = np.random.default_rng(0)
+    for offset in (0.0, 0.5, 0.9, 1.0):
+        rest = rng.standard_normal((20_000, 3))
+        rest *= (np.sqrt(1 - offset**2) / np.linalg.norm(rest, axis=1))[:, None]
+        x = np.column_stack((np.full(20_000, offset), rest))
+        half = sum(x[:, a] ** 2 * x[:, b] ** 2 for a in range(4) for b in range(a, 4))
+        assert math.sqrt(half.max()) <= matrix_movement(offset) * (1 + 1e-12)
+        worst = np.array([offset, math.sqrt(1 - offset**2), 0.0, 0.0])
+        reached = math.sqrt(sum((worst[a] * worst[b]) ** 2 for a in range(4) for b in range(a, 4)))
+        assert reached == pytest.approx(matrix_movement(offset))
+    assert matrix_movement(0.9) == pytest.approx(0.9198, abs=1e-4)
+
+
+def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
+    # In float32 a user's part is rounded by the size of the sum that it enters: here 200,000 alike, and one more.
+    many = 200_000
+    ratings = Ratings.from_columns(range(many), np.zeros(many, int), np.full(many, 4.97), 1)
+    fewer = ratings.kept(ratings.graph.users != many - 1)
+    settings = FactorSettings(1, 1, offset=1.0)
+    sums = []
+    for of in (ratings, fewer):
+        weighted = allocate(of, Scheme.UNIFORM, 1, None, 0.0, np.random.default_rng(0))
+        sums.append(item_sums(of, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
+    assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
+    assert abs(sums[0].vectors - sums[1].vectors)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
+
+
+def test_a_range_beyond_what_sums_hold_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"lowest rating must(.|\n)*highest must"):
+        RatingRange(-1e31, 1e31)
 
 
 def test_the_declared_movement_is_reached() -> None:
