@@ -21,10 +21,16 @@ MAX_OWNERS = 10**12
 
 def advantage(of: Collaboration) -> FloatArray:
     """What joining gains without privacy, in units of the bound without privacy: c_a κ ρ − c_s; 0 for one owner."""
-    # Two roundings of one number at n = 1 or D_U = 0 must not look like a gain.
-    ratio = np.sqrt(np.asarray(of.owners, dtype=np.float64)) * of.owner_diameter / of.joint_diameter
-    gain = of.alone_constant * of.evenness * ratio - of.sampling_constant
-    return np.asarray(np.where(np.abs(gain) <= 1e-14 * of.sampling_constant, 0.0, gain))
+    # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
+    # next to 1 the difference itself would keep no digit.
+    owners = np.asarray(of.owners, dtype=np.float64)
+    shared, joint = np.asarray(of.shared_diameter, dtype=np.float64), of.joint_diameter
+    more = (owners - 1.0) * np.square(shared / joint)
+    ours = of.alone_constant * np.asarray(of.evenness, dtype=np.float64)
+    apart = (ours - of.sampling_constant) * (ours + of.sampling_constant)
+    # Two roundings of one number must not look like a gain.
+    apart = np.where(np.abs(apart) <= 1e-15 * of.sampling_constant**2, 0.0, apart)
+    return np.asarray((apart + ours**2 * more) / (ours * np.sqrt(1.0 + more) + of.sampling_constant))
 
 
 def _lambert(values: Any) -> FloatArray:

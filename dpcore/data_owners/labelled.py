@@ -21,6 +21,8 @@ MOST_CLASSES, MOST_TABLE_OWNERS, MOST_ROWS = 20, 1_000, 50_000
 """Of a table of one's own: what is trained on while somebody waits."""
 MOST_ENTRIES = 30_000_000
 """Numbers of all owners' records, each owner's padded to the largest: 240 MB."""
+LARGEST = 1e150
+"""Of a feature: its square stays within float64, so that no record's norm overflows and makes the record a zero."""
 CONSTANT = 0.2
 """The constant feature of a record of norm 1: a larger one leaves less of the norm, and of the gradient, to others."""
 
@@ -122,6 +124,11 @@ def of_table(data: Dataset) -> Labelled:
             problems.add(f"training takes 2 to {MOST_TABLE_OWNERS:,} owners; got {count:,}")
         if labels.size > MOST_ROWS:
             problems.add(f"training takes at most {MOST_ROWS:,} rows; got {labels.size:,}")
+        if np.abs(table.features).max(initial=0.0) > LARGEST:
+            problems.add(
+                f"a feature is beyond {LARGEST:g}, where the norm of its record leaves float64",
+                remedy="Express it in a larger unit",
+            )
         padded = count * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
         if padded > MOST_ENTRIES:
             problems.add(

@@ -19,8 +19,8 @@ MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MOST_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 256, Records.UPLOAD: 256}
-"""So many owners still have a dozen records each; those of an upload are as many as they are."""
+MOST_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
+"""So many owners still have half a dozen records each; those of an upload are as many as they are."""
 MOST_VALUES, MOST_RUNS = 6, 5
 TRAINING = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 """Fields that only training depends on."""

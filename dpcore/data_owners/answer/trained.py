@@ -35,6 +35,12 @@ PAPER = (
     " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
     "rounds: only directions are compared, and its table 2 (which layers are personal) has no counterpart here."
 )
+WHAT = (
+    "Full privacy is W alone, with V = 0: nothing in it is personal. Joint privacy is the same W with V added, so that "
+    "the two differ by personalisation. Alone is V without W: the fair comparison of joint privacy, as both are "
+    "personal."
+)
+"""What the lines of the figure are."""
 UNITS = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -188,8 +194,8 @@ def settings_words(found: StudyResult, paper: bool) -> str:
     return (
         f"{wording.number(found.records)} records to learn from, "
         f"{wording.number(found.tests)} held out to test; {wording.number(found.parameters)} shared and as many "
-        f"personal parameters. {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to the "
-        "largest of several. "
+        f"personal parameters. {WHAT} {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to "
+        "the largest of several. "
         f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
         f"mechanism for a unit whose records are zeroed. {replaced_words(study)} Steps, clip and rate are public and "
         "were chosen on other seeds; every owner picks the penalty of its personal part on its own records."

@@ -78,6 +78,8 @@ def needed_sentence(found: OwnersFound) -> str:
 def headline(found: OwnersFound) -> str:
     """What to do, one sentence."""
     owners = wording.counted(float(found.of.owners), "owner")
+    if float(found.of.owners) == 1.0:
+        return "One owner has nobody to join: alone and together are the same problem."
     if found.cap is not None:
         records = wording.counted(found.cap.cap, "record")
         if found.regime is Regime.ALONE:

@@ -223,6 +223,35 @@ def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: Pr
         assert not pays(needed - 1.0)
 
 
+def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
+    # With 50 digits: ρ - 1 of about 1e-12 and 1e-18, where the difference of two float64 has no digit left.
+    from decimal import Decimal, localcontext
+
+    for diameter in (1e6, 1e9):
+        of = ISSUE.having(owners=37.0, personal_diameter=diameter, shared_diameter=1.0)
+        with localcontext() as digits:
+            digits.prec = 50
+            n, personal = Decimal(37), Decimal(diameter)
+            exact = (n * (personal**2 + 1) / (n * personal**2 + 1)).sqrt() - 1
+        assert float(crossings.advantage(of)) == pytest.approx(float(exact), rel=1e-12)
+        assert 0.0 < float(crossings.advantage(of)) < 2e-12
+    # n from which joining pays, by the definition with 50 digits: √(m n) (ρ - 1) > s √ℓ.
+    of = ISSUE.having(personal_diameter=1e3, records=1e12)
+    needed = crossings.owners_needed(of, Private.JOINT)
+    assert needed is not None
+    with localcontext() as digits:
+        digits.prec = 50
+
+        def pays(n: int) -> bool:
+            personal, count = Decimal(1000), Decimal(n)
+            rho = (count * (personal**2 + 1) / (count * personal**2 + 1)).sqrt()
+            noise = Decimal(float(of.privacy_scale)) * Decimal(float(of.noisy(Private.JOINT))).sqrt()
+            return (Decimal(float(of.records)) * count).sqrt() * (rho - 1) > noise
+
+        assert pays(needed)
+        assert needed == 1 or not pays(needed - 1)
+
+
 # --- the map ---------------------------------------------------------------------------------------------------
 
 

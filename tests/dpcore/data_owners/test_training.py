@@ -248,6 +248,12 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     ):
         with pytest.raises(InvalidInput, match=words):
             of_table(wrong)
+    huge = table_of(labels, owners)
+    assert huge.table is not None
+    grown = huge.table.features.copy()
+    grown[3, 0] = 1e308  # Its norm overflows: divided by it, the record would be a zero record.
+    with pytest.raises(InvalidInput, match="leaves float64"):
+        of_table(replace(huge, table=replace(huge.table, features=grown)))
     uneven = np.r_[np.zeros(20_000, dtype=np.int64), np.arange(1, 900)]
     with pytest.raises(InvalidInput, match="too many beside 900 owners"):
         of_table(table_of(np.arange(uneven.size) % 2, uneven))

@@ -94,6 +94,8 @@ def test_every_regime_has_its_headline() -> None:
     assert "100 personal parameters each" in words.needed_sentence(between)
     never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
     assert words.headline(never) == "Work alone: sharing never pays, however many join."
+    single = words.headline(found_of(owners=1))
+    assert single == "One owner has nobody to join: alone and together are the same problem."
     assert answered(LINES, never.parameters, never).numbers[0].text == "none suffice"
     assert answered(LINES, never.parameters, never).good_enough == ""
 
@@ -267,6 +269,12 @@ def made_up(runs: int = 1) -> StudyResult:
     }
     arrays = {form: np.repeat(np.array(a)[:, :, None], runs, axis=2) for form, a in scores.items()}
     return StudyResult(study, arrays, 1000, 250, 650, "digits")
+
+
+def test_what_each_line_of_accuracy_is_stands_below_it() -> None:
+    said = trained.settings_words(made_up(), True)
+    assert "Full privacy is W alone, with V = 0" in said
+    assert "Alone is V without W" in said
 
 
 def test_directions_are_counted_against_the_standard_error() -> None:
