@@ -144,9 +144,8 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     asked = ASKED[name]
     answered, kind, own = _parts(asked)
     columns = {key: settings[key] for key in asked.columns if key in settings}
-    beside = isinstance(data, own) and not isinstance(
-        data, Dataset
-    )  # What the question takes beside a data set.
+    # What the question takes beside a data set.
+    beside = isinstance(data, own) and not isinstance(data, Dataset)
     given = {"source": asked.source} if asked.source and data is not None and not beside else {}
     parameters: Any = None
     problems: list[InputProblem] = []

@@ -120,9 +120,8 @@ def _take(lock: int) -> bool:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    if (
-        sys.platform == "win32"
-    ):  # An open file cannot be removed there. Elsewhere nobody shall see the folder unlocked.
+    # On Windows an open file cannot be removed. Elsewhere nobody shall see the folder unlocked.
+    if sys.platform == "win32":
         os.close(lock)
     shutil.rmtree(folder, ignore_errors=True)
     if sys.platform != "win32":

@@ -23,10 +23,8 @@ from dpcore.gap_examples.two_groups import supremum
 BATCH = 2_000
 """Instances evaluated between two looks at ``should_stop``: about 5 ms."""
 _PARENTS, _FRESH = 100, 200
-_LOG_STEPS = (
-    math.log(1e-4),
-    0.0,
-)  # Standard deviations of a child's log distance from its parent, drawn log-uniformly.
+# Standard deviations of a child's log distance from its parent, drawn log-uniformly.
+_LOG_STEPS = math.log(1e-4), 0.0
 
 
 @dataclass(frozen=True)
@@ -142,9 +140,8 @@ def _candidates(question: GapSearch, rng: np.random.Generator, parents: FloatArr
     if not len(parents):
         return drawn
     steps = np.exp(rng.uniform(*_LOG_STEPS, size=(BATCH - fresh, 1)))
-    moves = (
-        rng.random((BATCH - fresh, low.size)) < 0.5
-    )  # Half the coordinates stay, so that single ones can be tuned.
+    # Half the coordinates stay, so that single ones can be tuned.
+    moves = rng.random((BATCH - fresh, low.size)) < 0.5
     children = parents[rng.integers(len(parents), size=BATCH - fresh)]
     children = children + moves * steps * rng.standard_normal(children.shape)
     return np.concatenate((drawn, np.clip(children, low, high)))

@@ -176,9 +176,8 @@ class PrivateParameters:
         prior: Prior | SmallFirst | None = None
         if self.guess is not None and self.factor is not None:
             prior = Prior(self.guess, self.factor)
-        elif (
-            self.wanted is not Wanted.QUANTILE
-        ):  # A quantile too high misses by as many users as one too low.
+        elif self.wanted is not Wanted.QUANTILE:
+            # A quantile too high misses by as many users as one too low, and needs no such prior.
             prior = SmallFirst()
         return ChoiceProblem(
             self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior

@@ -93,9 +93,8 @@ class SmoothMean(_OfMean):
         sizes, users = histogram.sizes, histogram.users
         found = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
-            eighths = round(
-                float(h) * 8
-            )  # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
+            # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
+            eighths = round(float(h) * 8)
             first = int(np.searchsorted(sizes, float(h), side="right"))
             s = 8 * sizes[first:]
             found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))

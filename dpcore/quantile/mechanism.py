@@ -63,10 +63,8 @@ SUBSAMPLES, SEARCH_SUBSAMPLES = 400, 50
 FEWEST_SUBSAMPLES = 8
 """Both numbers go down to this where there are many rows."""
 MAX_SUBSAMPLES = 10_000
-_ROWS_OF_SUBSAMPLES, _ROWS_OF_SEARCH = (
-    4_000_000,
-    1_000_000,
-)  # Rows times subsamples; larger, a search would take minutes.
+# Rows times subsamples; larger, a search would take minutes.
+_ROWS_OF_SUBSAMPLES, _ROWS_OF_SEARCH = 4_000_000, 1_000_000
 _CELLS = 4_000_000
 _SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.

@@ -126,9 +126,8 @@ def train(
     rng = np.random.default_rng([seed, 3, runs.start])
     theta = np.zeros((count, d))
     steps = m * m - 1
-    made = min(
-        max(round(steps * reading.share), 1), steps
-    )  # Of one user there is none: the model stays at 0.
+    # Of one user there is no step: the model stays at 0.
+    made = min(max(round(steps * reading.share), 1), steps)
     position = np.arange(longest)
     for step in range(steps - made + 1, steps + 1):
         if step % 1000 == 0:

@@ -72,9 +72,8 @@ def fit(
             theta = _newton(rows, loss, c, regularisation + middle, theta)
             low, high = (middle, high) if np.linalg.norm(theta) > radius else (low, middle)
         theta = _newton(rows, loss, c, regularisation + high, theta)
-        theta *= min(
-            1.0, radius / float(np.linalg.norm(theta))
-        )  # Bisection ends a rounding away from the sphere.
+        # Bisection ends a rounding away from the sphere.
+        theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     value, gradient, _ = _pieces(rows, loss, c, regularisation, theta)
     length = float(np.linalg.norm(gradient))
     gaps = [math.inf]

@@ -23,10 +23,8 @@ USER = CELLS + 1
 below 1e-12 of it. Rounding toward 0 adds nothing."""
 
 _LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = (
-    6.93147180369123816490e-01,
-    1.90821492927058770002e-10,
-)  # ln 2 in two parts, the first exact
+# ln 2 in two parts, the first exact.
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _TAYLOR = [1.0]
 for _power in range(1, 15):
     _TAYLOR.append(_TAYLOR[-1] / _power)

@@ -75,9 +75,8 @@ def _sharer(bound: RankBound, kind: WeightKind) -> Sharer:
         return float(bound.value(kind, h))
 
     limits = (float(bound.histogram.min_size), float(bound.histogram.max_size))
-    alone = least_worst_regret(
-        [Sharer(error, limits[0], 1.0, 1.0, parts, limits)], kind is WeightKind.CAP
-    )  # With 1 in place of its least error, the ratio is the error.
+    # With 1 in place of its least error, the ratio is the error.
+    alone = least_worst_regret([Sharer(error, limits[0], 1.0, 1.0, parts, limits)], kind is WeightKind.CAP)
     return Sharer(error, alone.bound, error(alone.bound), alone.certificate.lower_bound, parts, limits)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -31,6 +32,15 @@ from tests.pages.driving import (
     on_file,
     trace,
 )
+
+MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)
+MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
+
+
+def marks(text):
+    """What stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
+    return MARKS.findall(MATH_OR_CODE.sub("", text))
+
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 

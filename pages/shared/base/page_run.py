@@ -14,6 +14,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.privacy import Provenance
 from pages.shared.base.question import Question
@@ -57,6 +58,12 @@ class Drawn:
         names = list(own)
         at = names.index(self.before) if self.before in names else len(names)
         return {n: own[n] for n in names[:at]} | added | {n: own[n] for n in names[at:]}
+
+
+def is_of_fragment() -> bool:
+    """Whether Streamlit runs a fragment alone, and not the whole app; as of 1.67 only its own context says so."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
 
 
 _NOW: ContextVar[Drawn | None] = ContextVar("drawn", default=None)

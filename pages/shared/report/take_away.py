@@ -17,7 +17,7 @@ from dpcore.report import report_html
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from pages.shared.card import file_button
-from pages.shared.fields import fields as questions
+from pages.shared.fields.fields import main_button
 from pages.shared.figures import figures
 from pages.shared.report import citations, report_content
 from pages.shared.report.report_content import ReportContent
@@ -144,7 +144,7 @@ def _buttons(
                 mime=mime,
                 key=f"{stem}_report{public}_{ending}",
                 on_click="ignore",
-                type=questions.main_button() if main else "secondary",
+                type=main_button() if main else "secondary",
                 icon=":material/download:",
             )
 

@@ -68,10 +68,8 @@ def show(
         by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
     """
 
-    whole_app = True
-
     def page() -> None:
-        if dialogs.is_asked() and not whole_app:
+        if dialogs.is_asked() and page_run.is_of_fragment():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         dialogs.closed()  # Whoever moves something on the page reads none.
         if keys.TOUR_GOES_TO in st.session_state:
@@ -124,7 +122,6 @@ def show(
             page()
 
     (st.fragment(ahead) if by_itself else ahead)()
-    whole_app = False
     dialogs.open_asked()
 
 

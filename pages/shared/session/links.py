@@ -19,8 +19,8 @@ from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
 from pages.shared.base import catalogue, keys, projector
 from pages.shared.base.question import From, Question
-from pages.shared.fields import fields as questions
 from pages.shared.fields import ranges
+from pages.shared.fields.fields import epsilon_problems
 from pages.shared.session import session, shelf, tour
 
 VERSION = "1"
@@ -253,7 +253,7 @@ def _state(spec: Question) -> tuple[Any | None, float | None]:
     if (parameters := st.session_state.get(keys.PAGE_PARAMETERS)) is not None:
         return parameters, None
     epsilon = st.session_state.get(keys.EPSILON)
-    return None, None if questions.epsilon_problems(epsilon) else epsilon
+    return None, None if epsilon_problems(epsilon) else epsilon
 
 
 def current_link(spec: Question) -> str:

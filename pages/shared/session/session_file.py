@@ -507,9 +507,8 @@ def apply(content: Content) -> None:
     pinned, second = content.pins, content.second
     if (loaded := content.loaded) is not None:
         set_aside = dict(loaded.set_aside)
-        if (
-            loaded.made_of is not None
-        ):  # As it was: pins of private data do not stand beside a release of them.
+        # As it was: pins of private data do not stand beside a release of them.
+        if loaded.made_of is not None:
             set_aside[keys.PINS], pinned = pins.parted(pinned)
             if second is not None and second.dataset.is_private:
                 set_aside[keys.SECOND], second = second, None

@@ -14,6 +14,7 @@ from dpcore.common.version import VERSION
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.training import experiment
 from pages.shared.report import report_content, take_away
+from tests.pages.driving import raw_texts, words_of_numbers
 from tests.pages.reporting import (
     CASES,
     MADE,
@@ -22,6 +23,7 @@ from tests.pages.reporting import (
     answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
+    marks,
     opened,
     run,
 )
@@ -51,6 +53,11 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     monkeypatch.setattr(experiment, "fill", FILL)  # All runs, as a script makes them.
     case = CASES[name]
     at = opened(case)
+    words = raw_texts(at)
+    for code in at.code:
+        words = words.replace(code.value, "")
+    assert not marks(words)
+    assert not marks(words_of_numbers(at))
     content = taken[case.stem]()
     shown = card_numbers(at, case.card)
     assert len(shown) >= 2
@@ -142,3 +149,9 @@ def test_public_data_have_one_report():
     assert [b.key for b in at.get("download_button") if "report" in str(b.key)] == [
         "mean_report_html", "mean_report_json", "mean_report_py",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["(share/ε)^2", "τ/n_τ", "p_j", "u_i ∝ 1/i", "1/i\\^α", "n\\_τ"])
+def test_marks_for_symbols_are_found_outside_of_latex(text):
+    assert marks(text)
+    assert not marks(f"${text}$")
