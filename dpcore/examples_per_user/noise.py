@@ -1,0 +1,191 @@
+"""The noise that T steps need when a user may bring up to G examples: a quick bound, and the figure itself.
+
+A step adds Gaussian noise to a sum of vectors of norm 1 at most (the clip norm is the unit). Who is in it is drawn, by
+each example for itself or by each user; a user's examples are chosen by a rule that looks at that user alone, and the
+sum is divided by a constant. A neighbour has one user more or less.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore.common.errors import refusal
+from dpcore.common.privacy import GaussianNoise
+from dpcore.examples_per_user.rdp import Mixture, epsilon_of, orders_for
+
+MOST_EVALUATIONS = 60
+RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
+"""Relative, of the noise multiplier; what is returned is on the safe side."""
+MOVED_TAIL = 1e-15
+"""Of the binomial, in the accounting by privacy losses only; it is moved to G, the worst case."""
+
+
+def _safe_root(spent: Callable[[float], float], epsilon: float, guess: float, tolerance: float) -> float:
+    """The least noise that spends at most ``epsilon``, to a relative tolerance and from above.
+
+    ``spent`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds the root soon. A
+    stale end is halved (Illinois).
+    """
+    target = math.log(epsilon)
+
+    def height(log_sigma: float) -> float:
+        return min(math.log(max(spent(math.exp(log_sigma)), 1e-300)), 700.0) - target
+
+    at = math.log(guess)
+    value = height(at)
+    low = high = at
+    at_low = at_high = value
+    left, stride = MOST_EVALUATIONS, 0.1
+    while at_high > 0.0 and left:
+        low, at_low = high, at_high
+        high += max(min(at_high, 3.0), stride)
+        at_high, stride, left = height(high), 2.0 * stride, left - 1
+    while at_low <= 0.0 and left:
+        high, at_high = low, at_low
+        low -= max(min(-at_low, 3.0), stride)
+        at_low, stride, left = height(low), 2.0 * stride, left - 1
+    if at_low <= 0.0 or at_high > 0.0:
+        raise refusal(
+            "no noise was found that keeps ε with these settings", "", "Take fewer steps or another ε"
+        )
+    weight_low, weight_high, side = at_low, at_high, 0
+    while high - low > tolerance and at_high < -tolerance / 4.0 and left:
+        # Aimed a little above the root: the safe end is the one that is returned.
+        share = weight_low / (weight_low - weight_high)
+        middle = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
+        middle = min(middle, high - 1e-3 * (high - low))
+        found, left = height(middle), left - 1
+        if found <= 0.0:
+            high, at_high, weight_high = middle, found, found
+            weight_low *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            low, at_low, weight_low = middle, found, found
+            weight_high *= 0.5 if side == -1 else 1.0
+            side = -1
+    return math.exp(high)
+
+
+def _full_batch(examples: int, epsilon: float, delta: float, steps: int) -> float:
+    """Where everybody is in every step nothing is drawn: one Gaussian that a user moves by G √T (Dong et al. 2022)."""
+    return examples * math.sqrt(steps) * GaussianNoise.for_release(1.0, epsilon, delta).scale
+
+
+@functools.lru_cache(maxsize=1024)
+def multiplier_at_most(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
+    """Noise that is enough, by Rényi accounting: up to about 12 % more than `multiplier`, and soon there.
+
+    Args:
+        examples: G, by how many clip norms a user may move a step, each by a draw of its own.
+        rate: q, the probability of each draw, in (0, 1]; 1 has no draw, and its noise is exact.
+        epsilon: Of all steps together.
+        delta: Likewise.
+        steps: T.
+
+    Returns:
+        Standard deviation of the noise on the sum, in clip norms.
+
+    Raises:
+        InvalidInput: No noise was found.
+
+    Source: see `dpcore.examples_per_user.rdp`.
+    """
+    if rate >= 1.0:
+        return _full_batch(examples, epsilon, delta, steps)
+    mixture, orders = Mixture(examples, rate).log_weights(), orders_for(epsilon, delta)
+    return _safe_root(
+        lambda sigma: epsilon_of(mixture, sigma, steps, delta, orders, 3.0 * epsilon),
+        epsilon,
+        _guess(examples, rate, epsilon, delta, steps),
+        RDP_TOLERANCE,
+    )
+
+
+def _guess(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
+    """By the limit of many steps, in which only the mean and the variance of what a user adds count."""
+    one = GaussianNoise.for_release(1.0, epsilon, delta).scale
+    mean = examples * rate
+    many = math.sqrt(steps) * one * mean
+    return max(1.15 * many, 0.4 * one, 0.3) if examples == 1 else max(1.15 * many, 0.3 * one * mean, 0.3)
+
+
+def grid_of(epsilon: float) -> float:
+    """Distance of the points to which privacy losses are rounded, upwards.
+
+    A grid of 1e-2 makes 0.33 of ε = 0.13 after 755 steps; a thousandth of a small ε would take minutes.
+    """
+    return min(1e-3, max(epsilon / 1000.0, 1e-4))
+
+
+def kept_terms(examples: int, rate: float) -> tuple[list[float], list[float]]:
+    """(k, probability) for the accounting by privacy losses; the binomial's tail is moved to its worst end.
+
+    k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
+    """
+    weights = np.exp(Mixture(examples, rate).log_weights())
+    above = np.cumsum(weights[::-1])[::-1]
+    last = max(int(np.flatnonzero(above > MOVED_TAIL)[-1]), 1)
+    # From the light end nothing is moved upwards but what is light as well: it would cost a term each.
+    k = [*map(float, range(last + 1))]
+    kept = weights[: last + 1].tolist()
+    if last < examples:
+        k.append(float(examples))
+        kept.append(float(weights[last + 1 :].sum()))
+    total = math.fsum(kept)
+    return k, [one / total for one in kept]
+
+
+def epsilon_by_losses(
+    sigma: float, examples: int, rate: float, steps: int, delta: float, grid: float
+) -> float:
+    """An upper bound of ε of T steps: privacy losses of both directions, rounded upwards to a grid and composed.
+
+    Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
+    """
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    with np.errstate(all="ignore"):  # Whether its logarithms warn depends on the processor.
+        if examples == 1:
+            one = losses.from_gaussian_mechanism(
+                sigma, sampling_prob=rate, value_discretization_interval=grid
+            )
+        else:
+            k, weights = kept_terms(examples, rate)
+            one = losses.from_mixture_gaussian_mechanism(
+                sigma, k, weights, value_discretization_interval=grid
+            )
+        return float(one.self_compose(steps).get_epsilon_for_delta(delta))
+
+
+@functools.lru_cache(maxsize=256)
+def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
+    """The least noise by the accounting of privacy losses, to 0.1 % and from above; never above `multiplier_at_most`.
+
+    Args:
+        examples: As of `multiplier_at_most`, as are all others.
+        rate: q.
+        epsilon: Of all steps together.
+        delta: Likewise.
+        steps: T.
+
+    Returns:
+        Standard deviation of the noise on the sum, in clip norms. Seconds of work.
+
+    Raises:
+        InvalidInput: No noise was found.
+    """
+    enough = multiplier_at_most(examples, rate, epsilon, delta, steps)
+    if rate >= 1.0:
+        return enough
+    grid = grid_of(epsilon)
+    found = _safe_root(
+        lambda sigma: epsilon_by_losses(sigma, examples, rate, steps, delta, grid),
+        epsilon,
+        0.93 * enough,
+        PLD_TOLERANCE,
+    )
+    return min(found, enough)

@@ -1,0 +1,234 @@
+"""The noise of both ways of sampling, against dp-accounting, closed forms and integrals over the plane."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dpcore.common.privacy import gaussian_sigma
+from dpcore.examples_per_user import noise, rdp
+from dpcore.examples_per_user.rdp import Mixture, Ratio, divergences
+
+
+def epsilon_of_dp_accounting(
+    sigma: float, examples: int, rate: float, steps: int, delta: float, grid: float
+) -> float:
+    """Its own mixture of Gaussians, with all G + 1 terms as SciPy has them."""
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    k = np.arange(examples + 1)
+    with np.errstate(all="ignore"):
+        one = losses.from_mixture_gaussian_mechanism(
+            sigma, k.tolist(), binom.pmf(k, examples, rate).tolist(), value_discretization_interval=grid
+        )
+        return float(one.self_compose(steps).get_epsilon_for_delta(delta))
+
+
+@pytest.mark.parametrize(
+    ("examples", "rate", "steps", "epsilon", "expected"),
+    [(1, 0.02, 100, 4.0, 0.740), (4, 0.3, 50, 1.0, 36.07)],
+)
+def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
+    examples: int, rate: float, steps: int, epsilon: float, expected: float
+) -> None:
+    found = noise.multiplier(examples, rate, epsilon, 1e-6, steps)
+    assert found == pytest.approx(expected, rel=5e-3)
+    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, noise.grid_of(epsilon))
+    assert 0.98 * epsilon <= spent <= epsilon * (1.0 + 1e-9)
+    assert found <= noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
+
+
+@pytest.mark.parametrize(("examples", "expected"), [(4, 1.361), (16, 4.089)])
+def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> None:
+    # ε falls at least as fast as noise grows: what is right to 0.5 % in ε is so in the noise.
+    assert noise.epsilon_by_losses(expected, examples, 0.02, 100, 1e-6, 1e-3) == pytest.approx(4.0, rel=5e-3)
+    assert expected <= noise.multiplier_at_most(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    st.integers(1, 8),
+    st.floats(0.05, 0.95),
+    st.floats(0.2, 3.0),
+    st.integers(1, 200),
+    st.sampled_from([1e-9, 1e-5]),
+)
+def test_the_quick_bound_never_spends_more_than_it_says(
+    examples: int, rate: float, epsilon: float, steps: int, delta: float
+) -> None:
+    found = noise.multiplier_at_most(examples, rate, epsilon, delta, steps)
+    assert noise.epsilon_by_losses(found, examples, rate, steps, delta, noise.grid_of(epsilon)) <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("examples", "rate", "sigma"),
+    [(1, 0.02, 0.8), (4, 0.3, 38.0), (16, 0.02, 4.1), (128, 0.003, 17.7), (3, 0.9, 0.4), (500, 0.01, 60.0)],
+)
+def test_divergences_of_whole_orders_are_sums(examples: int, rate: float, sigma: float) -> None:
+    k = np.arange(examples + 1.0)
+    weights = binom.logpmf(k, examples, rate)
+    # E_Q[w²] = Σ b_j b_k e^(jk/σ²): the integral of two shifted normals over the one at 0.
+    second = np.logaddexp.reduce((weights[:, None] + weights + np.outer(k, k) / sigma**2).ravel())
+    found = divergences(Ratio(Mixture(examples, rate).log_weights(), sigma), np.array([2.0]))[0]
+    assert found >= second * (1.0 - 1e-9)  # the larger of both directions
+    if examples <= 16:
+        pairs = k[:, None, None] * k[:, None] + k[:, None, None] * k + k[:, None] * k
+        logs = weights[:, None, None] + weights[:, None] + weights + pairs / sigma**2
+        third = np.logaddexp.reduce(logs.ravel()) / 2.0
+        assert divergences(Ratio(Mixture(examples, rate).log_weights(), sigma), np.array([3.0]))[
+            0
+        ] == pytest.approx(third, rel=1e-8)
+
+
+def test_the_other_direction_against_an_integral_by_hand() -> None:
+    # Q ‖ P is never the larger one for these pairs alone; it is asked for by its own power.
+    examples, rate, sigma, order = 4, 0.6, 0.9, 4.0
+    x = np.linspace(-40.0, 40.0, 400_001)
+    k = np.arange(examples + 1)
+    terms = binom.logpmf(k, examples, rate) + (2.0 * np.outer(x, k) - k**2.0) / (2.0 * sigma**2)
+    log = np.logaddexp.reduce(terms, axis=1)
+    density = np.exp((1.0 - order) * log - x**2 / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
+    by_hand = math.log(float(density.sum()) * (x[1] - x[0]))
+    ratio = Ratio(Mixture(examples, rate).log_weights(), sigma)
+    found = rdp._powers(ratio, ratio.lower_end(order), 10.0, np.array([1.0 - order]))[0]
+    assert found == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
+    """Two examples at an angle, shorter ones too: δ at ε of both directions, by an integral over the plane."""
+    side = np.linspace(-9.0, 12.0, 421)
+    x, y = np.meshgrid(side, side)
+    area = (side[1] - side[0]) ** 2
+
+    def deltas(
+        first: tuple[float, float], second: tuple[float, float], sigma: float, rate: float
+    ) -> list[float]:
+        def normal(at: tuple[float, float]) -> np.ndarray:
+            squared = (x - at[0]) ** 2 + (y - at[1]) ** 2
+            return np.exp(-squared / (2.0 * sigma**2)) / (2.0 * math.pi * sigma**2)
+
+        both = (first[0] + second[0], first[1] + second[1])
+        p = (1.0 - rate) ** 2 * normal((0.0, 0.0)) + rate**2 * normal(both)
+        p += rate * (1.0 - rate) * (normal(first) + normal(second))
+        q = normal((0.0, 0.0))
+        return [
+            float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum()) * area
+            for epsilon in (0.1, 0.7)
+            for one, other in ((p, q), (q, p))
+        ]
+
+    for sigma, rate in ((0.7, 0.2), (1.5, 0.7)):
+        worst = deltas((1.0, 0.0), (1.0, 0.0), sigma, rate)
+        for angle in (0.5, 1.6, math.pi):
+            for length in (0.5, 1.0):
+                second = (length * math.cos(angle), length * math.sin(angle))
+                found = deltas((1.0, 0.0), second, sigma, rate)
+                assert all(one <= most + 1e-9 for one, most in zip(found, worst, strict=True))
+
+
+def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
+    weights, sigma = Mixture(128, 0.003).log_weights(), 17.73
+    orders = rdp.orders_for(1.0, 1e-6)
+    moved = np.where(weights > math.log(1e-16), weights, -1e6)
+    moved[-1] = math.log(1e-16)
+    whole = rdp.epsilon_of(weights, sigma, 100, 1e-6, orders)
+    assert whole <= 1.01
+    assert rdp.epsilon_of(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
+
+
+def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
+    weights, orders = Mixture(4, 0.01).log_weights(), rdp.orders_for(0.1, 1e-6)
+    sigma = noise.multiplier_at_most(4, 0.01, 0.1, 1e-6, 100)
+    assert rdp.epsilon_of(weights, sigma, 100, 1e-6, orders) <= 0.1
+    few = np.array([*np.arange(1.25, 64.0, 0.25)])
+    assert rdp.epsilon_of(weights, sigma, 100, 1e-6, few) > 0.15
+
+
+def test_a_coarse_grid_over_many_steps_would_say_much_more() -> None:
+    sigma = noise.multiplier_at_most(4, 0.01, 0.13, 1e-6, 755)
+    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, noise.grid_of(0.13)) <= 0.13
+    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, 1e-2) > 0.2
+
+
+def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
+    """With q = B / n_G a user who leaves changes everybody's q: both data sets are mixtures, of 50 and of 46 examples.
+
+    All examples point one way. Held against what is said where q is a constant: 0.418.
+    """
+    kept, bound, batch, sigma, delta = 50, 4, 25, 20.0, 1e-5
+    said = noise.epsilon_by_losses(sigma, bound, batch / kept, 1, delta, 1e-3)
+    x = np.linspace(-150.0, 200.0, 2001)
+
+    def density(examples: int, moved: np.ndarray) -> np.ndarray:
+        weights = binom.pmf(np.arange(examples + 1), examples, batch / examples)
+        at = np.exp(-((x[:, None] - moved) ** 2) / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
+        return np.asarray(at @ weights)
+
+    # The user's 4 examples have gradient 1, all others −1: who leaves moves the sum, and so do the others' new rates.
+    others = kept - bound
+    k, j = np.meshgrid(np.arange(others + 1), np.arange(bound + 1))
+    both = binom.pmf(k, others, batch / kept) * binom.pmf(j, bound, batch / kept)
+    with_user = sum(
+        weight * np.exp(-((x - (up - down)) ** 2) / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
+        for weight, up, down in zip(both.ravel(), j.ravel(), k.ravel(), strict=True)
+    )
+    without = density(others, -np.arange(others + 1.0))
+    step = x[1] - x[0]
+
+    def epsilon(p: np.ndarray, q: np.ndarray) -> float:
+        low, high = 0.0, 5.0
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            spent = float(np.maximum(p - math.exp(middle) * q, 0.0).sum()) * step
+            low, high = (middle, high) if spent > delta else (low, middle)
+        return high
+
+    true = max(epsilon(with_user, without), epsilon(without, with_user))
+    assert true > 1.5 * said
+
+
+@pytest.mark.parametrize("examples", [1, 5, 4096])
+def test_a_full_batch_is_one_gaussian(examples: int) -> None:
+    exact = examples * math.sqrt(30.0) * gaussian_sigma(1.0, 1e-6)
+    for found in (noise.multiplier, noise.multiplier_at_most):
+        assert found(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("examples", "rate", "epsilon", "steps"),
+    [
+        (4, 0.5, 1000.0, 1),
+        (1, 1e-9, 1.0, 100),
+        (2**14, 1e-4, 50.0, 100),
+        (4, 0.001, 1e-3, 10**6),
+        (1, 0.3, 1e-6, 5),
+    ],
+)
+def test_far_out_settings_have_an_answer(examples: int, rate: float, epsilon: float, steps: int) -> None:
+    found = noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps)
+    assert math.isfinite(found)
+    weights, orders = Mixture(examples, rate).log_weights(), rdp.orders_for(epsilon, 1e-6)
+    assert rdp.epsilon_of(weights, found, steps, 1e-6, orders) <= epsilon
+    assert rdp.epsilon_of(weights, found / 1.01, steps, 1e-6, orders) > epsilon
+
+
+def test_more_examples_or_a_higher_rate_never_need_less_noise() -> None:
+    by_bound = [noise.multiplier_at_most(2**i, 0.03, 2.0, 1e-6, 50) for i in range(9)]
+    by_rate = [noise.multiplier_at_most(4, 0.03 * 2**i, 2.0, 1e-6, 50) for i in range(5)]
+    for found in (by_bound, by_rate):
+        assert all(np.diff(found) > 0.0)
+
+
+def test_what_is_moved_in_the_accounting_by_losses_is_moved_upwards() -> None:
+    k, weights = noise.kept_terms(200, 0.01)
+    assert k[-1] == 200.0
+    assert len(k) < 60
+    assert math.fsum(weights) == pytest.approx(1.0, abs=1e-12)
+    # Stochastically larger: no upper tail is lighter than the binomial's.
+    above = np.cumsum(weights[::-1])[::-1]
+    assert (above >= binom.sf(np.array(k) - 1.0, 200, 0.01) * (1.0 - 1e-9)).all()
