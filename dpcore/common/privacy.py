@@ -7,7 +7,7 @@ import functools
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -283,6 +283,33 @@ def sampled_gaussian_epsilon(
         if further:
             whole = whole.compose(losses.from_gaussian_mechanism(further, value_discretization_interval=grid))
         return float(whole.get_epsilon_for_delta(delta))
+
+
+def mixture_epsilon(
+    sigma: float, moves: Sequence[float], weights: Sequence[float], steps: int, delta: float, grid: float
+) -> float:
+    """An upper bound of epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
+
+    For neighbours that add or remove a user; rounding as in `sampled_gaussian_epsilon`.
+
+    Args:
+        sigma: Standard deviation of a step's noise.
+        moves: By how much, ascending from 0.
+        weights: With which probabilities; they sum to 1.
+        steps: How many steps there are.
+        delta: At which epsilon is asked.
+        grid: Distance of the grid's points.
+
+    Source: Choquette-Choo et al. 2023 (arXiv 2310.15526) for the pair; Doroshenko et al. 2022, by dp-accounting.
+    """
+    import numpy as np
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+        one = losses.from_mixture_gaussian_mechanism(
+            sigma, list(moves), list(weights), value_discretization_interval=grid
+        )
+        return float(one.self_compose(steps).get_epsilon_for_delta(delta))
 
 
 @functools.lru_cache(maxsize=4096)

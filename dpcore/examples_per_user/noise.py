@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcore.common.errors import refusal
-from dpcore.common.privacy import GaussianNoise
+from dpcore.common.privacy import GaussianNoise, mixture_epsilon, sampled_gaussian_epsilon
 from dpcore.examples_per_user.rdp import Mixture, epsilon_of, orders_for
 
 MOST_EVALUATIONS = 60
@@ -146,19 +146,10 @@ def epsilon_by_losses(
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
-    from dp_accounting.pld import privacy_loss_distribution as losses
-
-    with np.errstate(all="ignore"):  # Whether its logarithms warn depends on the processor.
-        if examples == 1:
-            one = losses.from_gaussian_mechanism(
-                sigma, sampling_prob=rate, value_discretization_interval=grid
-            )
-        else:
-            k, weights = kept_terms(examples, rate)
-            one = losses.from_mixture_gaussian_mechanism(
-                sigma, k, weights, value_discretization_interval=grid
-            )
-        return float(one.self_compose(steps).get_epsilon_for_delta(delta))
+    if examples == 1:
+        return sampled_gaussian_epsilon(sigma, rate, steps, 0.0, delta, grid)
+    k, weights = kept_terms(examples, rate)
+    return mixture_epsilon(sigma, k, weights, steps, delta, grid)
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,8 +8,9 @@ are computed, as integrals over the line of powers of the ratio w of the two den
     (α − 1) D_α(P ‖ Q) = log E_Q[w^α],    (α − 1) D_α(Q ‖ P) = log E_Q[w^(1 − α)].
 
 The trapezoidal rule converges exponentially there, since the integrands are analytic around the line and fall as
-normals do. Nothing of the binomial's tail is cut by its probability: a tail of 1e-16 that is moved to k = G multiplies ε by 15
-at G = 128, q = 0.003, T = 100. What is left out is left out by its share of the density at the point of the line.
+normals do. Nothing of the binomial's tail is cut by its probability: a tail of 1e-16 that is moved to k = G multiplies
+ε by 15 at G = 128, q = 0.003, T = 100. What is left out is left out by its share of the density at the point of the
+line.
 """
 
 from __future__ import annotations
