@@ -8,16 +8,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpcore.answer import against
+from dpcore.answer import Plot, against, epsilon_plots
 from dpcore.answer.against import Against, OverEpsilon, Ways, WaysOverEpsilon
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
+from dpcore.report import plotly_figures
 from pages.shared.base import keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.compare import epsilon_figures, pin_table, second_data_set
+from pages.shared.compare import pin_table, second_data_set
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures, pins
 from pages.shared.session import session, stand_ins
@@ -79,6 +80,11 @@ def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
             show_candidates(compared, epsilon, kind)
 
 
+def _draw(plot: Plot) -> None:
+    key = plot.key.replace("-", "_")
+    figures.show(plotly_figures.figure(plot), key, plot.alt, plot.columns, plot.disclosure)
+
+
 @cached(max_entries=8)
 def _ways(name: str, asked: tuple[str, Any], _of: Ways) -> WaysOverEpsilon:
     return against.ways_over_epsilon(_of)
@@ -89,8 +95,8 @@ def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, 
     st.markdown(f"**Against ε:** {ways.sentence}")
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
-        picture = epsilon_figures.ways_picture(of.name, ways, _ways(of.name, asked, ways), epsilon, kind)
-        figures.show_picture(picture)
+        curves = _ways(of.name, asked, ways)
+        _draw(epsilon_plots.ways_over_epsilon(of.name, ways, curves, epsilon, kind))
     with right:
         st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
         frame = pd.DataFrame(against.rows_of_ways(ways, epsilon))
@@ -116,13 +122,10 @@ def show_curves(
         now = compared.best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
-    for place, picture in zip(
-        st.columns(2, gap="medium"),
-        epsilon_figures.pictures(of.name, compared, curves, epsilon, now, kind),
-        strict=True,
-    ):
+    both = epsilon_plots.best_over_epsilon(of.name, compared, curves, epsilon, now, kind)
+    for place, plot in zip(st.columns(2, gap="medium"), both, strict=True):
         with place:
-            figures.show_picture(picture)
+            _draw(plot)
 
 
 def _worked_out(of: Question, question: tuple[str, Any], compared: Against) -> OverEpsilon | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.answer import against
+from dpcore.answer import against, epsilon_plots
 from dpcore.answer.against import Against, Ways
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
@@ -19,11 +19,12 @@ from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
+from dpcore.report import plotly_figures
 from dpcore.training.descent import noise_plan
 from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare
 from pages.shared.base import catalogue
-from pages.shared.compare import compare_tab, epsilon_figures, second_data_set
+from pages.shared.compare import compare_tab, second_data_set
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -168,8 +169,11 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     rows = against.rows_of_ways(found, 1.0)
     assert [row["Way"] for row in rows] == list(found.names)
     assert rows[0]["Change"] == ""
-    picture = epsilon_figures.ways_picture("owners", found, curves, 1.0, DATA.provenance)
-    assert [trace.name for trace in picture.draw().data][: len(found.names)] == list(found.names)
+    plot = epsilon_plots.ways_over_epsilon("owners", found, curves, 1.0, DATA.provenance)
+    traces = plotly_figures.figure(plot).data
+    assert [trace.name for trace in traces][: len(found.names)] == list(found.names)
+    marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
+    assert marked == [epsilon for epsilon, _ in found.crossings]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
@@ -274,8 +278,9 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     stop: ShouldStop = lambda: len(told) >= curves.epsilons.size + 3  # noqa: E731
     assert against.over_epsilon(toy(), told.append, stop).bounds.size == 3
     nothing = against.over_epsilon(toy(), None, lambda: True)
-    pictures = epsilon_figures.pictures("toy", toy(), nothing, 1.0, None, DATA.provenance)
-    assert [len(picture.draw().data) for picture in pictures] == [1, 1]
+    for plot in epsilon_plots.best_over_epsilon("toy", toy(), nothing, 1.0, None, DATA.provenance):
+        (curve,) = [trace for trace in plotly_figures.figure(plot).data if trace.name == "best at each ε"]
+        assert len(curve.x) == 0
 
 
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
