@@ -1,6 +1,7 @@
 """Recommenders under user-level privacy: time and memory at ten million ratings, and what adaptive weights gain.
 
     python benchmarks/factorisation.py [--seeds 5] [--large-seeds 5]
+    python benchmarks/factorisation.py --table    every private model over epsilon, on 20 paired seeds; a few minutes
 
 One run on one machine, in seconds of its processors (and by the clock, which other work on the machine moves); only
 ratios and errors are to be compared. With SWEETSPOT_BENCH_DATA set to a folder that holds ml1m_user_movie_rating.csv,
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.answer.found import verdict
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
@@ -42,9 +44,9 @@ from dpcore.factorisation.normal_equations import (
     user_sums,
     users_at_once,
 )
-from dpcore.factorisation.parameters import LARGE
+from dpcore.factorisation.parameters import LARGE, FactorisationParameters, load_ratings
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import KINDS, Kind, Study, StudyResult, run
+from dpcore.factorisation.study import BASELINE, FACTORISATION, KINDS, MEANS, Kind, Study, StudyResult, run
 from dpcore.multitask.budget import PrivacyTarget
 
 PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
@@ -98,7 +100,7 @@ def errors(title: str, ratings: Ratings, study: Study) -> None:
             if at and not kind.is_private:
                 continue
             print(f"  ε = {epsilon:<4g} {kind.value:<28}" + _row(result.rmse[place, at]))
-        for other in (Kind.UNIFORM, Kind.TAIL, Kind.PRIVATE_MEAN):
+        for other in (Kind.UNIFORM, Kind.TAIL, *MEANS):
             gain = _gain(result, other, at)
             print(f"  ε = {epsilon:<4g} adaptive gains over {other.value:<20}" + _row(gain, "{:+.2f}", " %"))
         if epsilon == 1.0:
@@ -213,6 +215,48 @@ def _implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) 
     return everywhere + rated + ridge * float(np.sum(users**2) + np.sum(items**2))
 
 
+TABLE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+TABLE_SEEDS = 20
+
+
+def table_over_epsilon() -> None:
+    """Every private model over epsilon, on the same splits and noise, and what the page would answer."""
+    page = FactorisationParameters(1.0)
+    study = replace(page.study, epsilons=TABLE_EPSILONS, repeats=TABLE_SEEDS, with_recall=False)
+    given = {"Generated, the page's defaults": (load_ratings(page), study)}
+    if (real := movielens()) is not None:
+        given["MovieLens 1M"] = (real, replace(study, limits=RatingRange(1.0, 5.0)))
+    print(
+        f"RMSE over {TABLE_SEEDS} paired seeds, ± one standard error; delta {study.delta:g}, add or remove one user."
+    )
+    for name, (ratings, asked) in given.items():
+        assert ratings is not None
+        result = run(ratings, asked)
+        plain = ", ".join(
+            f"{kind.value} {result.rmse[KINDS.index(kind), 0, :, 0].mean():.4f}"
+            for kind in KINDS
+            if not kind.is_private
+        )
+        print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain}")
+        private = [kind for kind in KINDS if kind.is_private]
+        print(f"{'epsilon':>8}" + "".join(f"{kind.value:>34}" for kind in private) + "  answer")
+        for at, epsilon in enumerate(asked.epsilons):
+            found = {kind: result.rmse[KINDS.index(kind), at, :, 0] for kind in private}
+            said = verdict(result, epsilon)
+            assert said is not None
+            answer = FACTORISATION if said.is_worth_it else BASELINE
+            least = min(found, key=lambda kind: found[kind].mean())
+            more = found[answer] - found[least]
+            error = more.std(ddof=1) / TABLE_SEEDS**0.5
+            cells = "".join(
+                f"{f'{one.mean():.4f} ± {one.std(ddof=1) / TABLE_SEEDS**0.5:.4f}':>34}"
+                for one in found.values()
+            )
+            behind = "" if answer is least else f", {more.mean():.4f} ± {error:.4f} above {least.value}"
+            unclear = "" if said.is_clear else " (not clear)"
+            print(f"{epsilon:>8g}{cells}  {answer.value}{unclear}{behind}", flush=True)
+
+
 def main() -> None:
     """All of it."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -220,7 +264,11 @@ def main() -> None:
     asked.add_argument(
         "--large-seeds", type=int, default=5, help="seeds at ten million ratings; 0 to leave it out"
     )
+    asked.add_argument("--table", action="store_true", help="the table over epsilon alone")
     given = asked.parse_args()
+    if given.table:
+        table_over_epsilon()
+        return
     ratings = large()
     study = Study(repeats=given.seeds, with_recall=False)
     if (real := movielens()) is not None:

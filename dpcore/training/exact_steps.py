@@ -59,7 +59,7 @@ def exact_gaussian_steps(
         delta: Strictly between 0 and 1, likewise.
 
     Returns:
-        The noise, and the (ε, δ) that it keeps, at most what was asked for. Where σ is too small for the argument
+        The noise, and an (ε, δ) that it keeps, at most what was asked for. Where σ is too small for the argument
         above, OpenDP's own account through zCDP, with more noise.
 
     Raises:
@@ -74,5 +74,6 @@ def exact_gaussian_steps(
     more = added(sigma, draws, kept * epsilon, kept * delta)
     spent = kept * epsilon + more[0], kept * delta + more[1]
     if spent[0] <= epsilon and spent[1] <= delta:
-        return GaussianSteps(*spent, sigma, squared_sensitivity)
+        # What is left of a millionth is not worth a number of its own: what was asked for is what is said.
+        return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
     return discrete_gaussian_steps(squared_sensitivity, epsilon, delta)

@@ -30,6 +30,8 @@ BATCH = 10
 """Runs that are made at once: the first of them are shown while the others are made."""
 LOOK_ROWS, LOOK_RUNS, LOOK_BOUND = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
+FEWEST_SPLITS = 3
+"""Below which splits say nothing of other users: of two, Student's interval is 13 times their spread."""
 _RANKS = 40_000_000
 """Ranks of rows under a cap that are kept for all caps at once, 320 MB; above, fewer runs are made at once."""
 
@@ -159,7 +161,7 @@ class OverSplits(Summary):
 
     Attributes:
         degrees: Of freedom within the splits.
-        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than two.
+        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `FEWEST_SPLITS`.
     """
 
     degrees: IntArray
@@ -206,6 +208,7 @@ def over_splits(values: FloatArray, experiment: Experiment) -> OverSplits:
         between = summary(of_split, axis=-1).spread
         held = experiment.test.num_users / experiment.train.num_users
         users = _student(found - 1) * between * np.sqrt(1.0 / np.maximum(found, 1) + held)
+        users = np.where(found >= FEWEST_SPLITS, users, np.nan)
         return OverSplits(mean, spread / np.sqrt(runs), runs, spread, degrees, np.asarray(users))
 
 
@@ -237,6 +240,8 @@ class References:
 def references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
     """The model without privacy, the best constant, and the descent without noise, on the users trained on.
 
+    On a large table the latter is run on the first split alone, and what it loses there is taken for all.
+
     Returns:
         None where it was stopped.
     """
@@ -247,17 +252,19 @@ def references(experiment: Experiment, should_stop: ShouldStop = never) -> Refer
         best = optimum.fit(
             train, mechanism.loss, np.ones(train.num_rows), mechanism.radius, should_stop=should_stop
         )
-        quiet = descent.without_noise(train, mechanism, True, should_stop)
-        unclipped = descent.without_noise(train, mechanism, False, should_stop)
-        if should_stop() or quiet is None or unclipped is None:
+        still = []
+        if first is None or train.num_rows <= 2 * LOOK_ROWS:
+            still = [
+                descent.without_noise(train, mechanism, clipped, should_stop) for clipped in (True, False)
+            ]
+        if should_stop() or any(theta is None for theta in still):
             return None
         first = first or best
         constant = optimum.best_constant(train, mechanism.loss)
         sides = (train, test)
-        of = [
-            np.stack([scores(side, mechanism.loss, theta)[0] for side in sides])
-            for theta in (best.theta[:, None], quiet, unclipped)
-        ]
+        models = [best.theta[:, None], *(theta for theta in still if theta is not None)]
+        of = [np.stack([scores(side, mechanism.loss, theta)[0] for side in sides]) for theta in models]
+        of += [of[0] + found[0][kind] - found[0][0] for kind in (2, 3)] if len(of) == 1 else []
         guess = np.stack([constant_scores(side, mechanism.loss, constant) for side in sides])
         found.append([of[0], guess, of[1], of[2]])
     assert first is not None
@@ -468,7 +475,7 @@ class Verdict:
 
     Attributes:
         more: Mean of loss - loss of guessing; below 0 where training pays.
-        half_width: Half of a 95 % interval, for other users held out; noise alone where there is one split.
+        half_width: Half of a 95 % interval, for other users held out; noise alone where splits are too few for that.
     """
 
     more: float

@@ -220,6 +220,19 @@ def test_the_descent_without_noise_splits_the_excess():
     assert experiment.references(question, lambda: True) is None
 
 
+def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
+    question = on_splits()
+    every = experiment.references(question)
+    monkeypatch.setattr(experiment, "LOOK_ROWS", 10)
+    once = experiment.references(question)
+    for name in ("no_privacy", "guessing"):
+        assert getattr(once, name) == pytest.approx(getattr(every, name))
+    for name in ("quiet", "unclipped"):
+        ours, theirs = getattr(once, name), getattr(every, name)
+        assert ours[0] == pytest.approx(theirs[0])
+        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - every.no_privacy[0])
+
+
 def test_a_first_look_has_the_noise_of_everybody():
     made = TrainingGenerator(num_users=9_000, informative=2).generate()
     rows = prepare(made.dataset.table, made.scaling, 0.5)
