@@ -233,12 +233,12 @@ class ContributionHistogram:
         """n = sum of s_l; exact below 2^53, rounded to float64 above."""
         return int(self._rows_before[-1])
 
-    @property
+    @cached_property
     def min_size(self) -> int:
         """s_1, the rows of the lightest user."""
         return int(self.sizes[0])
 
-    @property
+    @cached_property
     def max_size(self) -> int:
         """s_m, the rows of the heaviest user."""
         return int(self.sizes[-1])

@@ -376,12 +376,12 @@ class Dataset:
     def _facets(self) -> tuple[_Facet | None, ...]:
         return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 
-    @property
+    @cached_property
     def provenance(self) -> Provenance:
         """What a number computed from these data is; its ``label`` stands beside the number."""
         return self.release if self.release is not None else self.disclosure
 
-    @property
+    @cached_property
     def is_private(self) -> bool:
         """Whether numbers computed from it must not be published."""
         return self.disclosure is Disclosure.PRIVATE

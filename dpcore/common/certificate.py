@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpcore.common.errors import CertificateError
 
@@ -40,7 +41,7 @@ class Certificate:
                 f"({self.argument})"
             )
 
-    @property
+    @cached_property
     def relative_gap(self) -> float:
         """(value - lower_bound) / |value|, signed; infinite where it is undefined."""
         if not (math.isfinite(self.value) and math.isfinite(self.lower_bound)):

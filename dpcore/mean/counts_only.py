@@ -64,8 +64,8 @@ class CountsOnly:
         """When users weigh min(t, p + nu x), which grows no more from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
         k = self.histogram.reached(h) if reached is None else reached
-        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
         nu, t = self._line(h, k)
+        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
         # Sums of 1 / x, s / x and s^2 / x over the users above, with 1 / x = rho + (1 - rho) / s.
         inverse = (1.0 - rho) * around.inverse + rho * around.users
         rows = (1.0 - rho) * around.users + rho * around.rows
@@ -78,9 +78,10 @@ class CountsOnly:
         """When at most h rows of each user are kept, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
         k = self.histogram.reached(h) if reached is None else reached
-        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
-        kept = around.rows_below + h * around.users
+        n, rho = float(self.histogram.num_rows), self.user_share
         cut = self.histogram.excess(h, k) / n  # 1 - n_h / n
+        around = self._sums.taken(k)
+        kept = around.rows_below + h * around.users
         weight = h / kept
         above = weight * (weight * around.users - 2.0 * around.rows / n) + around.squares / n**2
         uneven = around.squares_below * (cut / kept) ** 2 + np.maximum(above, 0.0)

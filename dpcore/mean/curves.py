@@ -21,7 +21,9 @@ from dpcore.contributions import ContributionHistogram, FloatArray, Reached
 
 EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
 STEPS = 200
-"""Halvings of an interval at most; float64 has no number left between its ends long before."""
+"""Divisions of an interval at most; float64 has no number left between its ends long before."""
+PROBES = 15
+"""Bounds looked at at once within an interval: a call costs more than so many bounds in it."""
 
 
 @dataclass(frozen=True)
@@ -164,17 +166,20 @@ class BoundCurve:
     ) -> FloatArray:
         """The last bound within the limit between a fine one and one that is not, for all such pairs at once."""
         inside, outside = np.where(fine_left, left, right), np.where(fine_left, right, left)
+        shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
+        rows = np.arange(inside.size)
         for _ in range(STEPS):
-            middle = (inside + outside) / 2.0
+            probes = inside[:, None] + (outside - inside)[:, None] * shares
             if whole:
-                middle = np.floor(middle)
-            moves = (middle != inside) & (middle != outside)
-            if whole:
-                moves &= np.abs(inside - outside) > 1.0
-            if not moves.any():
+                probes = np.floor(probes)
+            fine = self.error(probes.ravel()).reshape(probes.shape) <= limit
+            # The ends among the probes: the error is fine up to one of them, and from there on it is not.
+            path = np.column_stack((inside, probes, outside))
+            last = np.where(fine.all(axis=1), PROBES, np.argmin(fine, axis=1))
+            nearer, further = path[rows, last], path[rows, last + 1]
+            if np.array_equal(nearer, inside) and np.array_equal(further, outside):
                 break
-            fine = self.error(middle) <= limit
-            inside, outside = np.where(moves & fine, middle, inside), np.where(moves & ~fine, middle, outside)
+            inside, outside = nearer, further
         return inside
 
     def variation(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
