@@ -89,6 +89,7 @@ ASKED = {
     "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
     "learning_bound": Question("learning"),
+    "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
     "training_bound": Question("training", takes=("ranges",), alone=(None,), labelled="training_data"),
     "regression_weights": Question("regression", alone=(None,), labelled="design_matrix"),

@@ -152,6 +152,15 @@ def epsilon_by_losses(
     return mixture_epsilon(sigma, k, weights, steps, delta, grid)
 
 
+MOST_TERMS = 400
+"""Of a mixture, by privacy losses: more take minutes."""
+
+
+def takes_too_long(examples: int, rate: float) -> bool:
+    """Whether the accounting of privacy losses is left out, and the quick bound is all there is."""
+    return rate < 1.0 and examples > 1 and len(kept_terms(examples, rate)[0]) > MOST_TERMS
+
+
 @functools.lru_cache(maxsize=256)
 def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
     """The least noise by the accounting of privacy losses, to 0.1 % and from above; never above `multiplier_at_most`.

@@ -200,9 +200,12 @@ def find(histogram: ContributionHistogram, parameters: ExamplesParameters) -> Op
         for way in (Way.EXAMPLES, Way.USERS)
     }
     possible = {one.bound for one in tried[Way.EXAMPLES]}
-    asked = tried.values() if parameters.way is Way.BOTH else (tried[parameters.way],)
-    # At G = 1 both ways are one mechanism: examples, which are simpler, win a tie.
-    best = min((one for of in asked for one in of), key=lambda one: (one.error, one.way is Way.USERS))
+    if parameters.way is Way.BOTH:
+        # At G = 1 both ways are one mechanism, which is called drawing examples.
+        candidates = [*tried[Way.EXAMPLES], *(one for one in tried[Way.USERS] if one.bound > 1)]
+    else:
+        candidates = [*tried[parameters.way]]
+    best = min(candidates, key=lambda one: one.error)
     return Options(tried, tuple(bound for bound in bounds if bound not in possible), best)
 
 

@@ -15,6 +15,7 @@ ORDER = (
     "per_group",
     "quantile",
     "learning",
+    "examples_per_user",
     "training",
     "regression",
     "multitask",

@@ -26,6 +26,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from dpcore.examples_per_user import ExamplesParameters, Way
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.bias_bounds import BiasTerm
@@ -365,6 +366,17 @@ PARAMETERS = {
     "Sum and count": total_parameters(),
     "Per group": per_group_parameters(),
     "Learning under a bound": learning_parameters(),
+    "Examples per user": st.builds(
+        ExamplesParameters,
+        st.floats(*EPSILON_RANGE),
+        delta=st.floats(1e-12, 0.1),
+        batch=st.floats(1.0, 1e9),
+        steps=st.integers(1, 10**6),
+        way=st.sampled_from(Way),
+        dimension=st.integers(1, 10**9),
+        alike=st.floats(0.0, 1.0),
+        own_bound=st.none() | st.integers(1, MAX_SIZE),
+    ),
     "Many tasks": MULTITASK,
     "Factorisation": factorisation_parameters(),
     "Data owners": owners_parameters(),

@@ -1,0 +1,47 @@
+"""Examples per user: how many examples of one user a training by DP-SGD may see, and whom it draws."""
+
+import streamlit as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.examples_per_user import ExamplesParameters
+from dpcore.examples_per_user.answer import answered
+from pages.examples_per_user import tabs, work
+from pages.examples_per_user.question import QUESTION
+from pages.shared.base import keys
+from pages.shared.fields import fields
+from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.session import session
+
+data = session.dataset()
+
+
+def body(places: layout.Places) -> None:
+    """Read the inputs and show the answer."""
+    fields.start(QUESTION)
+    with places.line:
+        fields.draw_all(QUESTION, "delta", "batch", "steps")
+    with places.more("examples_per_user_more"):
+        fields.draw_all(QUESTION, "way", "dimension", "alike")
+    with places.notes:
+        parameters: ExamplesParameters | None = fields.build(QUESTION)
+        if parameters is None:
+            return
+        try:
+            found = work.find(data, parameters)
+        except InvalidInput as refused:
+            fields.say(refused.problems)
+            return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
+    answer = answered(data, parameters, found)
+    with places.figure:
+        plots.show(answer.plots["examples-error"]())
+    with places.below:
+        work.show_state()
+    of = {
+        "Noise": lambda: tabs.show_noise(answer),
+        "Examples kept": lambda: tabs.show_kept(answer),
+    }
+    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer))
+
+
+layout.show(QUESTION, body)

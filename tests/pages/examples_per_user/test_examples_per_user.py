@@ -1,0 +1,169 @@
+"""Examples per user: what is drawn and said is what `dpcore` finds; edges get sentences; programs run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcore.answer import Answer
+from dpcore.answer.stage import Stage
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.dataset import Dataset
+from dpcore.examples_per_user import ExamplesParameters, Way
+from dpcore.examples_per_user.answer import answered, quick
+from dpcore.examples_per_user.answer.words import above
+from dpcore.examples_per_user.noise import multiplier, multiplier_at_most
+from dpcore.examples_per_user.programs import PROGRAMS, Training, program
+from pages.shared.session import session
+from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
+
+PAGE = "Examples per user"
+SAMPLE = samples.load(session.DEFAULT_SAMPLE)
+ASKED = ExamplesParameters(1.0)
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    return answered(SAMPLE, ASKED)
+
+
+def quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
+    return answered(data, asked, quick(data.histogram, asked))
+
+
+def users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
+    return replace(SAMPLE, histogram=ContributionHistogram(sizes, counts), disclosure=disclosure)
+
+
+def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(answer: Answer) -> None:
+    at = finished(open_app(PAGE), "examples_per_user.exact_job")
+    texts = shown_texts(at)
+    assert answer.headline in texts
+    shown = " ".join(str(metric) for metric in metrics_of(at))
+    best = answer.found.best
+    assert wording.number(above(best.multiplier), 4) in shown
+    assert "at most" not in shown
+    names = [entry.get("name") for entry in chart(at, "examples_error")["data"]]
+    assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
+    for tab, figure in (("Noise", "examples_noise"), ("Examples kept", "examples_kept")):
+        at.session_state["examples_per_user.tabs"] = tab
+        assert chart(fine(at.run()), figure)["data"]
+    at.session_state["examples_per_user.tabs"] = "Behind the answer"
+    fine(at.number_input(key="examples_per_user.own_bound").set_value(5.0).run())
+    assert "Your bound, 5 examples" in shown_texts(at)
+
+
+def test_bad_input_gets_sentences(answer: Answer) -> None:
+    at = open_app(PAGE)
+    fine(at.number_input(key="examples_per_user.batch").set_value(1e7).run())
+    assert "is more than all" in errors(at)
+    fine(at.number_input(key="examples_per_user.batch").set_value(0.0).run())
+    assert "The expected batch B must lie between" in errors(at)
+    fine(at.number_input(key="examples_per_user.batch").set_value(64.0).run())
+    fine(at.number_input(key="examples_per_user.steps").set_value(2.5).run())
+    assert "must be a whole number" in errors(at)
+
+
+def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
+    best = answer.found.best
+    shown = next(number for number in answer.numbers if number.key == "noise_multiplier")
+    assert best.multiplier <= shown.value <= 1.001 * best.multiplier
+    assert best.multiplier == multiplier(
+        1 if best.way is Way.USERS else best.bound, best.rate, 1.0, 1e-6, 100
+    )
+    assert above(1.23401) == 1.235
+    assert above(0.099991) == 0.1
+    assert above(5.0) == 5.0
+
+
+def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
+    found = quick(SAMPLE.histogram, ASKED).with_noise(None)
+    assert found.stage is Stage.FIRST
+    made = answered(SAMPLE, ASKED, found)
+    assert made.numbers[1].text.startswith("at most ")
+    assert "on its way" in made.numbers[1].note
+
+
+def test_what_must_not_be_believed_is_on_the_card() -> None:
+    said = quickly(users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch=950.0))
+    assert "cannot be" in said.detail
+    assert "δ is above 1 over the number of users" in said.detail
+    assert any("Not covered: shuffled data" in one for one in said.assumptions)
+    assert any("public constants" in one for one in said.assumptions)
+    assert "by this estimate" in said.facts["Both ways"]
+    assert "ε does not cover" in quickly(users([1, 9], [90, 40], Disclosure.PRIVATE), ASKED).detail
+    assert not said.proofs
+
+
+def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
+    said = quickly(users([1, 50], [900, 4]), replace(ASKED, batch=950.0, own_bound=1))
+    assert "cannot be" in said.facts["Your bound, 1 example"]
+    best = quickly(SAMPLE, ASKED).found.best
+    same = quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
+    assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
+
+
+def test_the_bands_reach_from_diverse_to_alike() -> None:
+    plot = quickly(SAMPLE, ASKED).plots["examples-noise"]()
+    low, middle, high = (np.asarray(plot.columns[f"users_noise{end}"]) for end in ("_diverse", "", "_alike"))
+    assert (low[1:] < middle[1:]).all()
+    assert (middle[1:] < high[1:]).all()
+    examples = np.asarray(plot.columns["examples_noise"])
+    assert examples == pytest.approx(np.asarray(plot.columns["examples_noise_alike"]))
+
+
+def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
+    one, other = (
+        quickly(users([1, 9], counts, Disclosure.PRIVATE), ASKED).methods for counts in ([90, 40], [300, 80])
+    )
+    assert one is not None
+    assert other is not None
+    assert one.text == other.text
+    assert one.latex.isascii()
+
+
+def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
+    assert answer.choice is not None
+    found = json.loads(answer.choice())
+    assert found["answer"]["bound"] == answer.numbers[0].value
+    assert found["answer"]["noise_multiplier"] >= answer.found.best.multiplier
+    assert "estimate" in found["answer"]["proof"]
+
+
+@pytest.mark.parametrize(
+    ("way", "bound", "rate"), [(Way.USERS, 8, 0.1), (Way.EXAMPLES, 3, 0.1), (Way.EXAMPLES, 2, 1.0)]
+)
+def test_the_program_of_values_checks_its_own_epsilon(way: Way, bound: int, rate: float) -> None:
+    sigma = above(multiplier_at_most(1 if way is Way.USERS else bound, rate, 2.0, 1e-5, 20))
+    of = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
+    name = next(iter(PROGRAMS))
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        run(program(name, of, "Label.").text)
+    assert "epsilon spent" in printed.getvalue()
+    with pytest.raises(AssertionError, match="does not keep"), contextlib.redirect_stdout(io.StringIO()):
+        run(program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
+
+
+def run(text: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with np.errstate(all="ignore"):
+        exec(compile(text, "program.py", "exec"), space)
+    return space
+
+
+def test_a_page_of_other_data_begins_with_their_own_search() -> None:
+    at = finished(
+        open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
+    )
+    assert not errors(at)
+    at = go(at, "Learning under a bound")
+    assert go(at, PAGE).title[0].value == PAGE
