@@ -31,6 +31,17 @@ def item_mean(train: Ratings, limits: RatingRange, ridge: float = 5.0) -> Factor
     return FactorModel(means[:, None], LEVEL_ONLY, limits)
 
 
+ALIKE_BELOW = 2.0
+"""ε below which all ratings of a user weigh alike in item means, which takes no noisy counts: these are then not worth
+their share. Public, found on generated ratings and on MovieLens 1M: at ε = 0.3 the error is 0.010 less on both than
+with μ = 1/4, at ε = 3 it is 0.002 less and 0.002 more."""
+
+
+def exponent_at(epsilon: float, exponent: float) -> float:
+    """mu of the private item means of an ε, whatever the data: 0 where it is small, else as asked."""
+    return 0.0 if epsilon < ALIKE_BELOW else exponent
+
+
 def private_item_mean(
     train: Ratings,
     limits: RatingRange,
@@ -45,11 +56,13 @@ def private_item_mean(
         train: The table.
         limits: The public range of ratings.
         spending: The budget; its sweeps are taken to be one, for this needs no more.
-        exponent: mu of its adaptive weights.
+        exponent: mu of its adaptive weights; `exponent_at` says which is the better one.
         ridge_to_noise: As in `fit_private`.
         seed: Of noise and draws.
     """
-    once = Spending(spending.budget, spending.count_share, 1, spending.max_items)
+    # With mu = 0 no count is read, and none is paid for.
+    share = spending.count_share if exponent else 0.0
+    once = Spending(spending.budget, share, 1, spending.max_items)
     found = fit_private(train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, once, exponent, ridge_to_noise, seed)
     assert found is not None  # It was not asked to stop.
     return found

@@ -182,13 +182,17 @@ def fit_private(
     releases = 2 if steps is None else steps.number
     if spending.releases != releases:
         raise refusal(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
-    counting = scheme.needs_counts or steps is not None
+    # Weights of mu = 0 depend on no count: where nothing is set aside for counts, none are taken.
+    alike = scheme is Scheme.ADAPTIVE and exponent == 0.0 and spending.count_share == 0.0
+    counting = (scheme.needs_counts and not alike) or steps is not None
     if not counting:
         spending = replace(spending, count_share=0.0)
     for_counts, for_draw, for_sums = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     k = spending.max_items
     counts = noisy_counts(train, k, spending.count_noise, for_counts) if counting else None
-    weighted = allocate(train, scheme, k, counts, exponent, for_draw)
+    weighted = allocate(
+        train, scheme, k, np.ones(train.num_items) if counts is None else counts, exponent, for_draw
+    )
     settings = replace(
         settings,
         sweeps=spending.sweeps,

@@ -146,7 +146,12 @@ def _errors(growth: Growth, users: int, seed: int, should_stop: ShouldStop) -> t
     if fitted is None:
         return None
     means = baselines.private_item_mean(
-        train, study.limits, spending, study.exponent, study.ridge_to_noise, noise
+        train,
+        study.limits,
+        spending,
+        baselines.exponent_at(study.epsilons[0], study.exponent),
+        study.ridge_to_noise,
+        noise,
     )
     buckets = buckets_of(train.item_counts)
     models = (fitted.model, baselines.with_own_offsets(means.model))

@@ -280,7 +280,12 @@ class _Running:
         study, spending = self.study, self.study.spending(epsilon)
         if kind.scheme is None:
             found = baselines.private_item_mean(
-                train, study.limits, spending, study.exponent, study.ridge_to_noise, seed
+                train,
+                study.limits,
+                spending,
+                baselines.exponent_at(epsilon, study.exponent),
+                study.ridge_to_noise,
+                seed,
             )
             return found.model
         fitted = fit_private(

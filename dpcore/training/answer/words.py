@@ -130,9 +130,10 @@ def detail(found: TrainingFound) -> str:
         said.append(
             f"**A first look at {wording.percent(found.look)} of the users, with the noise of all of them.**"
         )
-    fewest, _ = found.runs
-    if fewest < found.table.experiment.runs:
-        said.append(f"**{fewest} of {found.table.experiment.runs} runs so far.**")
+    runs, done = found.table.experiment.runs, int(found.table.done[found.best.at])
+    if not found.table.finished:
+        rest = "" if done < runs else ", and the other methods go on"
+        said.append(f"**{done} of {runs} runs so far{rest}.**")
     if found.parameters.epsilon >= WEAK_EPSILON or found.parameters.delta >= WEAK_DELTA:
         said.append("**ε or δ of this size is hardly any protection.**")
     if found.is_useless or found.is_unclear:

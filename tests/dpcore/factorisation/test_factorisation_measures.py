@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.factorisation import measures
+from dpcore.factorisation import baselines, measures
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import budget_shares
@@ -155,3 +156,19 @@ def test_a_study_without_test_ratings_is_refused() -> None:
     lonely = Ratings.from_columns([0], [0], [3.0], 1)
     with pytest.raises(InvalidInput, match="othing is left"):
         run(lonely, STUDY)
+
+
+def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
+    assert baselines.exponent_at(1.99, 0.25) == 0.0
+    assert baselines.exponent_at(2.0, 0.25) == 0.25
+    ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
+    study = Study(epsilons=(0.3,), repeats=6, with_recall=False)
+    # With mu = 0 there are no counts: everything goes to the one sweep.
+    fitted = baselines.private_item_mean(ratings, RANGE, study.spending(0.3), 0.0)
+    assert fitted.counts is None
+    assert fitted.spending.count_share == 0.0
+    alike = run(ratings, study).mean(Kind.PRIVATE_OFFSETS)[0][0, 0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "ALIKE_BELOW", 0.1)
+        by_counts = run(ratings, study).mean(Kind.PRIVATE_OFFSETS)[0][0, 0]
+    assert alike < by_counts - 0.003

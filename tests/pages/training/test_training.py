@@ -236,7 +236,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so():
     assert "Clipped sum, bound follows" in names
     assert "Smooth weights" not in names
     said = said_of(first)
-    assert "0 of 12 runs so far" in said.detail
+    assert "10 of 12 runs so far" in said.detail
 
 
 def test_the_table_and_the_files_hold_every_cell(whole):
