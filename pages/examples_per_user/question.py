@@ -55,5 +55,5 @@ QUESTION = Question(
             "Compare with", renewed=True, asked="Own bound", whole=True, placeholder="your own bound"
         ),
     },
-    also=From.DATA.each("exact_job", "exact_job_earlier") | From.PUBLIC.each("tabs"),
+    also=From.DATA.each("exact_job", "exact_job_earlier") | From.PUBLIC.each("tabs", "train_job", "kind"),
 )
