@@ -31,14 +31,14 @@ EPSILON_STEPS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
     1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
 )  # fmt: skip
-"""Of ε that a slider has, and at which it is compared."""
+"""Values of ε that a slider has, and at which answers are compared."""
 SHOWN = (0.01, 30.0)
 """ε from where to where."""
 FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Where each takes seconds."""
 MOST_REMEMBERED = 256
 SHARES = (0.5, 0.9, 0.95, 0.99)
-"""Of users, that have at most what is taken as the bound today."""
+"""Shares of users whose quantile is often taken as the bound."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ ON_RELEASE = (
     "nobody can see"
 )
 Proof = tuple[str, Certificate, str]
-"""Of what, the certificate, and how the search ended."""
+"""What is proved, its certificate, and how the search ended."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dpcore.contributions import FloatArray
 
 EPSILON = Axis("ε", "", SHOWN, title="Privacy budget ε", number=".3~g")
 LOOKS = (Look.CAP, Look.SMOOTH, Look.SAMPLING, Look.USUAL, Look.PRIVACY)
-"""Of ways, in their order."""
+"""Looks of the ways, in their order."""
 
 
 def best_over_epsilon(

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.contributions import FloatArray, IntArray
 
 CONFIDENCE = 0.95
-"""Of the intervals of a mean over runs."""
+"""Confidence of the intervals of a mean over runs."""
 
 
 @dataclass(frozen=True, eq=False)

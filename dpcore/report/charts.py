@@ -14,7 +14,7 @@ import plotly.io as pio
 
 TEMPLATE = "sweetspot"
 MAIN_HEIGHT = 440
-"""Of a page's main figure, in pixels: it is seen whole on a screen of 1280 x 800, below title and inputs."""
+"""Height in pixels of a page's main figure: it is seen whole on a screen of 1280 x 800, below title and inputs."""
 
 # Colours by meaning, after Okabe and Ito; each has at least 3:1 against both the light and the dark page.
 # Dash patterns repeat the meaning for those who do not see the colours.

@@ -32,7 +32,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, regions
 
 HEIGHT = 380
-"""Of a figure that is not the main one, in pixels."""
+"""Height in pixels of a figure that is not the main one."""
 LINES: dict[Look, Mapping[str, Any]] = {
     Look.CAP: charts.CAP,
     Look.SMOOTH: charts.SMOOTH,

@@ -15,7 +15,7 @@ from dpcore.report import charts
 PALE = 0.45
 """Opacity of regions, on which lines and words are seen on a light and on a dark page."""
 LEAST_SHARE = 0.16
-"""Of the figure's width, which a region has at least that is named inside the figure."""
+"""Share of the figure's width from which a region is named inside the figure."""
 Mask = npt.NDArray[np.bool_]
 Place = tuple[int, int]
 

@@ -26,7 +26,7 @@ from dpcore.report.content import FigureData, Report, Said
 from dpcore.report.markup import block_html, inline_html
 
 WIDTH = 680
-"""Of a figure, in CSS pixels: the text width of an A4 page, so that printing need not redraw; so in ``report.js``."""
+"""Width of a figure in CSS pixels: the text width of A4, so that printing need not redraw; so in ``report.js``."""
 # Nothing may be loaded, whatever the file holds.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "

@@ -1,4 +1,4 @@
-"""For a projector: larger type, thicker lines and no sidebar. ``?present=1`` in the address, or a button, begins it."""
+"""The look for a projector: larger type, thicker lines, no sidebar. A button, or ``?present=1`` in the address, sets it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import streamlit as st
 from pages.shared.base import keys
 
 MARK = "present"
-"""In the address; any link takes it along."""
+"""Field of the address; any link takes it along."""
 TYPE_SIZE, USUAL_SIZE = 22, 16
-"""Of the page's root, in pixels: nearly all that Streamlit draws is measured in it, and figures follow."""
+"""Type size of the page's root, in pixels: nearly all that Streamlit draws is measured in it, and figures follow."""
 
 
 def is_on() -> bool:

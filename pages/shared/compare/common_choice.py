@@ -22,7 +22,7 @@ from pages.shared.fields import jobs
 from pages.shared.figures import pins
 
 SECOND: dict[str, Any] = {"color": "#8C6D31", "dash": "solid", "width": 1.8}
-"""Of the second data set's curve: thinner than a main one, which stays the one to pin."""
+"""Look of the second data set's curve: thinner than a main one, which stays the one to pin."""
 
 
 def plain_question(parameters: Any, module: Any, epsilon: float) -> Any:

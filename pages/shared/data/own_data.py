@@ -16,7 +16,7 @@ from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import fields
 
 STATE_HEIGHT = 56
-"""In pixels, of the line that says how far the work is: with a button or without, the tabs below it stay."""
+"""Height in pixels of the line that says how far the work is: with a button or without, the tabs below it stay."""
 
 
 def read(

@@ -28,11 +28,11 @@ from pages.shared.base import keys
 from pages.shared.figure.gate import Gate
 
 ADDRESS = "/assets/figures"
-"""Of the socket, below the root of the app."""
+"""Path of the socket, below the root of the app."""
 SESSION = "/assets/session"
 """Below the root, too: answers whether the session of a token is still there (`pages.shared.screen.address`)."""
 HEADER = "X-Sweetspot-Session"
-"""Of a request, with the token: an address might be written down somewhere."""
+"""Header of a request that carries the token; as part of an address it might be logged somewhere."""
 TOKEN_SECONDS = 10.0
 """How long a browser that has connected may take to name its token."""
 UNKNOWN = 4404
@@ -115,7 +115,7 @@ class Channel:
 # A channel lives as long as its session, whose state holds it.
 _channels: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 _of_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
-"""By Streamlit's name of the session."""
+"""Channels by Streamlit's name of their session."""
 
 
 def channel() -> Channel:

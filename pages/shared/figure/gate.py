@@ -11,7 +11,7 @@ LEAST_OPEN = 0.05
 
 
 class Gate:
-    """Of one web socket: closed, its messages wait. For the socket's own event loop alone."""
+    """Holds the messages of one web socket back while it is closed; only the socket's own event loop may use it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

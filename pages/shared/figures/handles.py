@@ -13,7 +13,7 @@ from dpcore.answer.handle import Handle
 from dpcore.report.plotly_figures import LINES
 
 DIGITS = 5
-"""Of a number that only says where something is drawn: far finer than a pixel."""
+"""Digits of a number that only says where something is drawn: far finer than a pixel."""
 
 
 def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:

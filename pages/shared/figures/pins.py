@@ -27,7 +27,7 @@ MOST = 24
 MOST_GHOSTS = 4
 """Ghosts that a figure shows, the latest ones: more could not be told apart."""
 MOST_POINTS = 600
-"""Of a curve; those of the pages have fewer."""
+"""Points that a pinned curve may have; the curves of the pages have fewer."""
 MAIN_WIDTH = 2.0
 """Width in pixels from which a curve is one of the figure's main ones, in the browser too."""
 MAIN_MODES = ("lines", "lines+markers")
@@ -108,7 +108,7 @@ def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
 
 
 def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
-    """All of both; one that both have, once, as the first call it. Of a question no two are called the same."""
+    """All pins of both; one that both have stands once, under its first name. Names are unique within a question."""
     found = list(first)
     known = {_what(pin) for pin in found}
     for pin in more:
@@ -257,7 +257,7 @@ def _nearest(x: FloatArray, to: float) -> int:
 
 
 LEGEND_SHARE = (0.6, 0.3)
-"""Of the plot, width and height that a legend of ghosts may take."""
+"""Share of the plot's width, and of its height, that a legend of ghosts may take."""
 
 
 def _emptiest(fig: go.Figure, shown: tuple[Pin, ...]) -> dict[str, object]:

@@ -55,7 +55,7 @@ class ReportContent:
 
     @property
     def disclosure(self) -> Provenance:
-        """Of the data behind the answer."""
+        """The label of the data behind the answer."""
         return self.source.kind
 
 

@@ -24,7 +24,7 @@ from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session, stand_ins
 
 MEGABYTES = 5
-"""Of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
+"""Size of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
 KILOBYTES = 30
 """Most that a report without figures has: 17 to 29 kB."""
 

@@ -21,7 +21,7 @@ from pages.shared.fields import setting
 from pages.shared.session import session
 
 HEIGHT = 36
-"""In pixels: one line; on a narrow screen there are three."""
+"""Pixels of one line; on a narrow screen there are three."""
 LONGEST_NAME = 18
 """Characters of the name of the data."""
 MISSING = "missing"
@@ -191,7 +191,7 @@ def _range(of: Question, card: Answer | None) -> Step:
 
 
 def _range_elsewhere(title: str) -> Step:
-    """Of a page that goes by the range of another."""
+    """The step on a page that takes its range from another page."""
     if not title:
         return Step("Range", "not needed")
     there = catalogue.page(title)

@@ -14,7 +14,7 @@ from pages.shared.session import shelf, tour
 from pages.shared.session.shelf import Tour
 
 WIDTHS = (7, 3)
-"""Of the text, and of the buttons beside it."""
+"""How the text and the buttons beside it share the width."""
 LONGEST_NAME = 24
 """Characters of the name of the data from before: what the bar says fits in two lines."""
 HINT = "The answer appears here."

@@ -1,7 +1,7 @@
 """Which files were put to use, and what their columns were taken for: the same columns are taken for the same again.
 
-The session file has them, so that data too large for it need no second thought when their file is brought again. Of a
-file, only its name and the names of its columns are kept.
+The session file has them, so that data too large for it need no second thought when their file is brought again. Only
+the name of a file and the names of its columns are kept.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from pages.shared.base import catalogue
 from pages.shared.base.question import Question
 
 _MODULES: dict[str, Any | None] = {}
-"""By page: looking for a file in every run of every page would take as long as a figure."""
+"""What was found, by page: looking for a file in every run of every page would take as long as a figure."""
 
 
 def _saved_by(name: str) -> Any | None:

@@ -206,7 +206,7 @@ def use_release(data: Dataset) -> None:
     stayed = _fields_held()
     put_in_use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
     moved = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
-    if moved:  # What a release proposes otherwise, private counts, say, returns too.
+    if moved:  # Fields for which a release proposes something else, such as private counts, return too.
         st.session_state[keys.LOADED] = replace(loaded(), set_aside={**moved, **aside})
 
 

@@ -40,7 +40,7 @@ from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 
 MOST_BYTES = 80_000_000
-"""Of a file that is read. One with two full data sets is smaller."""
+"""The largest file that is read; one with two full data sets is smaller."""
 MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
 """Data sets with an account, releases of each, and characters of what names a data set at most."""
 CALLED = "the session file"
@@ -76,13 +76,13 @@ class Content:
 
     @property
     def disclosure(self) -> Provenance:
-        """Of the file: private where anything in it is."""
+        """The label of the file: private where anything in it is."""
         loaded = self.loaded
         held = (
             [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
         )
         held += [] if self.second is None else [self.second.dataset]
-        # What an account is of, a digest says, which is as private as the data.
+        # An account names its data by a digest, which is as private as they are.
         held += [table.dataset for table in self.own.values()]
         # And the names of a private file's columns are not for everybody either.
         private = [

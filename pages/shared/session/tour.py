@@ -25,7 +25,7 @@ from pages.shared.session import session, shelf
 from pages.shared.session.shelf import Before, Tour
 
 MARK, BEFORE = "tour", "before"
-"""In the address: the step, and how a link names the data that return at the end; ``before.`` their parameters."""
+"""Fields of the address: the step, and how a link names the data that return at the end; ``before.`` begins these."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pages.shared.base import projector
 from pages.shared.base.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
-"""In pixels: what is left is for the figure and its answer."""
+"""Pixels; what is left of the width is for the figure and its answer."""
 
 st.set_page_config(
     page_title="Sweet Spot",
