@@ -100,6 +100,7 @@ class Curve:
         width: In pixels, where that is not its look's.
         first: Whether it begins the legend, wherever it lies.
         steps: Whether it keeps the value of each point up to the next one.
+        backwards: Whether it has the value of each point from the one before on.
         bins: Whether its points are the middles of bins, and it keeps their values from end to end.
         where: (column, what it must hold) of the rows that are meant; None for all.
         symbol: Shape of its points; empty for a line without.
@@ -122,6 +123,7 @@ class Curve:
     width: float | None = None
     first: bool = False
     steps: bool = False
+    backwards: bool = False
     bins: bool = False
     where: tuple[str, str] | None = None
     symbol: str = ""

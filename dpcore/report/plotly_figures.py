@@ -176,6 +176,8 @@ def _axis(axis: Axis) -> dict[str, object]:
         }
     if axis.scale is Scale.LOG:
         found = charts.log_axis(axis.heading, axis.limits)
+        if axis.number.endswith("%"):
+            found["tickformat"] = "~%"
     else:
         found = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
     if axis.marked:
@@ -195,6 +197,8 @@ def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
         line["width"] = of.width
     if of.steps:
         line["shape"] = "hv"
+    if of.backwards:
+        line["shape"] = "vh"
     if of.bins:
         line["shape"] = "hvh"
     meant = _meant(plot, of)

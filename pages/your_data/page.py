@@ -2,14 +2,14 @@
 
 import streamlit as st
 
+from dpcore.answer import distribution
 from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared.card import cards, file_button
 from pages.shared.compare import second_data_set
-from pages.shared.fields import fields, ranges
-from pages.shared.figures import distribution_charts, figures
-from pages.shared.screen import layout
+from pages.shared.fields import fields
+from pages.shared.screen import layout, plots
 from pages.shared.session import session
 from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
@@ -47,7 +47,7 @@ def show_offers(data: Dataset) -> None:
     """What is in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(data.name)}")
-        st.markdown(distribution_charts.sizes_sentence(data.histogram))
+        st.markdown(distribution.sizes_sentence(data.histogram))
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
@@ -60,25 +60,9 @@ def show_offers(data: Dataset) -> None:
 
 def show_drawing(data: Dataset, name: str) -> None:
     """One picture of the distribution."""
-    drawing = distribution_charts.DRAWINGS[name]
-    st.markdown(f"**{drawing.heading}**")
-    with ranges.under_figure(f"range_{name}", "Axis range", "") as (chart, below):
-        limits = ranges.range_control(
-            drawing.axis,
-            f"distribution_x_{name}_{session.data_version()}",
-            *drawing.limits(data.histogram),
-            room=1.0,
-            written=drawing.format,
-        )
-    figures.show(
-        drawing.figure(data.histogram, limits),
-        f"distribution_{name}",
-        drawing.alt(data.histogram),
-        drawing.columns(data.histogram),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
+    plot = distribution.DISTRIBUTIONS[name](data)
+    st.markdown(f"**{plot.title}**")
+    plots.show(plot, x_only=True)
 
 
 def show_details(data: Dataset) -> None:
@@ -87,11 +71,11 @@ def show_details(data: Dataset) -> None:
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(
-        f"{distribution_charts.share_sentence(data.histogram)} "
-        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution_charts.GINI}."
+        f"{distribution.share_sentence(data.histogram)} "
+        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution.GINI}."
     )
     grid = st.grid(2, min_column_width=240)
-    for name in distribution_charts.DRAWINGS:
+    for name in distribution.DISTRIBUTIONS:
         if name != MAIN:
             with grid.cell():
                 show_drawing(data, name)

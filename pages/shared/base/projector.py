@@ -1,4 +1,4 @@
-"""The look for a projector: larger type, thicker lines, no sidebar. A button, or ``?present=1`` in the address, sets it."""
+"""The look for a projector: larger type, no sidebar. ``?present=1`` in the address, or a button, sets it."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dpcore import questions
 from dpcore.answer import Answer
+from dpcore.answer.distribution import counts
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
@@ -18,7 +19,6 @@ from dpcore.report import content, script
 from dpcore.report.content import BESIDE_PRIVATE, FigureData, Line, Report
 from dpcore.report.markup import literal
 from pages.shared.base.question import From, Question
-from pages.shared.figures import distribution_charts
 from pages.shared.figures.figures import Picture
 from pages.shared.screen import plots
 
@@ -137,16 +137,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
 
 def distribution(data: Dataset) -> Picture:
     """How many users have how many rows."""
-    drawing = distribution_charts.DRAWINGS["counts"]
-    histogram = data.histogram
-    return Picture(
-        "distribution",
-        drawing.heading,
-        lambda: drawing.figure(histogram, drawing.limits(histogram)),
-        drawing.alt(histogram),
-        drawing.columns(histogram),
-        data.provenance,
-    )
+    return replace(plots.picture(counts(data)), key="distribution")
 
 
 def beside_private(of: ReportContent) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def draw_beside(*several: Plot) -> None:
             draw_titled(plot)
 
 
-def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "") -> Plot:
+def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "", x_only: bool = False) -> Plot:
     """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
 
     Args:
@@ -54,9 +54,10 @@ def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "") -> 
         y_only: Whether the horizontal axis follows that of another figure.
         label: As of `picture`.
         moves: Likewise.
+        x_only: Whether the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
-    movable = {"x": plot.x, "y": plot.y} if not y_only else {"y": plot.y}
+    movable = ({} if y_only else {"x": plot.x}) | ({} if x_only else {"y": plot.y})
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
         figures.show_picture(picture(plot, label, moves))
@@ -79,6 +80,7 @@ def ends(axis: Axis, key: str) -> tuple[float, float]:
     """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
     unit = f", {axis.unit}" if axis.unit else ""
     label = f"{wording.capital(axis.name)}{unit}"
-    return ranges.range_control(
-        label, f"{key}_{axis.limits}_{session.data_version()}", *axis.limits, reach=axis.reach
-    )
+    key = f"{key}_{axis.limits}_{session.data_version()}"
+    if axis.number.endswith("%"):
+        return ranges.range_control(label, key, *axis.limits, reach=axis.reach, written=wording.percent)
+    return ranges.range_control(label, key, *axis.limits, reach=axis.reach)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
+from dpcore.answer import distribution
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -23,7 +24,6 @@ from dpcore.start.answer.found import axis_limits
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, round_numbers
 from pages.shared.fields import ranges
-from pages.shared.figures import distribution_charts
 from pages.shared.session import session
 from pages.start import play
 from tests.pages.driving import ROOT
@@ -56,10 +56,7 @@ def figures_of(histogram, epsilon=1.0):
     return {
         "start": plotly_figures.figure(start.plots["start-tradeoff"]()),
         **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
-        **{
-            name: drawing.figure(histogram, drawing.limits(histogram))
-            for name, drawing in distribution_charts.DRAWINGS.items()
-        },
+        **{name: plotly_figures.figure(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
     }
 
 
@@ -106,18 +103,19 @@ def test_the_axis_of_the_shift_does_not_depend_on_epsilon(epsilon):
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_what_is_drawn_is_what_the_csv_holds(name):
-    histogram = HISTOGRAMS[name]
-    for drawing in distribution_charts.DRAWINGS.values():
-        x, y = list(drawing.columns(histogram).values())[:2]
-        trace = drawing.figure(histogram, drawing.limits(histogram)).data[0]
+    data = Dataset("any", "", Disclosure.PUBLIC, HISTOGRAMS[name])
+    for drawn in distribution.DISTRIBUTIONS.values():
+        plot = drawn(data)
+        x, y = list(plot.columns.values())[:2]
+        trace = plotly_figures.figure(plot).data[0]
         assert np.array_equal(trace.x, x)
         assert np.array_equal(trace.y, y)
-        assert drawing.alt(histogram)
+        assert plot.alt
 
 
 def test_binned_counts_keep_the_number_of_users():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution_charts.count_columns(histogram)
+    columns = distribution.count_columns(histogram)
     assert columns["size"].size < 100
     # Users per size, averaged over a bin, fall with the size as i^-1.5 does.
     slope = np.polyfit(np.log(columns["size"][:60]), np.log(columns["users"][:60]), 1)[0]
@@ -126,7 +124,7 @@ def test_binned_counts_keep_the_number_of_users():
 
 def test_the_tail_thinned_out_is_the_tail():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution_charts.tail_columns(histogram)
+    columns = distribution.tail_columns(histogram)
     for size, share in zip(columns["size"], columns["share_of_users"], strict=True):
         at_least = histogram.users[histogram.sizes >= size].sum()
         assert share == pytest.approx(at_least / histogram.num_users)

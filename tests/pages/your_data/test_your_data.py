@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from dpcore.answer import distribution
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
-from pages.shared.figures import distribution_charts
 from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -224,7 +224,7 @@ def test_every_axis_of_the_distribution_has_its_range(table):
     if table is not None:
         use(upload(at, table))
     for name in ("counts", "tail", "shares"):
-        (control,) = [s for s in at.select_slider if str(s.key).startswith(f"distribution_x_{name}")]
+        (control,) = [s for s in at.select_slider if str(s.key).startswith(f"distribution_{name}_x")]
         assert len(control.options) >= 2
         before = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
         fine(control.set_value((control.value[0], control.value[0])).run())
@@ -233,10 +233,10 @@ def test_every_axis_of_the_distribution_has_its_range(table):
 
 
 def test_one_user_has_what_several_have():
-    one = distribution_charts.sentences(ContributionHistogram([20], [1]))
+    one = distribution.sentences(ContributionHistogram([20], [1]))
     assert one.startswith("**1 user** has **20 rows**")
     assert "(1 user) holds 100" in one
-    several = distribution_charts.sentences(ContributionHistogram([20], [300]))
+    several = distribution.sentences(ContributionHistogram([20], [300]))
     assert several.startswith("**300 users** have")
     assert "(3 users) hold 1" in several
 
