@@ -116,14 +116,6 @@ def share_columns(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     return {"share_of_users": shares, "share_of_rows": histogram.share_held_by_heaviest(shares)}
 
 
-def sentences(histogram: ContributionHistogram) -> str:
-    """The distribution in words."""
-    summary = histogram.summary()
-    return (
-        f"{sizes_sentence(histogram)} {share_sentence(histogram)} Gini coefficient {summary.gini:.2f} {GINI}."
-    )
-
-
 GINI = "(0: all alike, 1: one user has everything)"
 
 

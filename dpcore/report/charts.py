@@ -104,7 +104,7 @@ class Sketch:
         height: In pixels.
     """
 
-    def __init__(self, x: Mapping[str, object], y: Mapping[str, object], height: int) -> None:
+    def __init__(self, x: Mapping[str, object], y: Mapping[str, object], height: int = MAIN_HEIGHT) -> None:
         self.layout = _layout(x, y, height)
         self.data: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
@@ -143,12 +143,6 @@ class Drawing(Protocol):
         """Write a text."""
 
 
-def figure(x: Mapping[str, object], y: Mapping[str, object], height: int = 420) -> go.Figure:
-    """An empty figure with these axes."""
-    _with_template()
-    return go.Figure(layout=_layout(x, y, height))
-
-
 def _layout(x: Mapping[str, object], y: Mapping[str, object], height: int) -> dict[str, object]:
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.
@@ -160,18 +154,6 @@ def _with_template() -> None:
     # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
     if pio.templates.default != TEMPLATE:
         pio.templates.default = TEMPLATE
-
-
-def log_log(
-    x: str, x_limits: tuple[float, float], y: str, y_limits: tuple[float, float], height: int = 420
-) -> go.Figure:
-    """An empty figure with two log axes: their titles and limits."""
-    return figure(log_axis(x, x_limits), log_axis(y, y_limits), height)
-
-
-def without_legend(fig: go.Figure) -> go.Figure:
-    """No legend, and no room kept for one."""
-    return fig.update_layout(showlegend=False)
 
 
 LABEL_WIDTH = 34
@@ -261,11 +243,6 @@ def points_data(
     }
 
 
-def points(*of: Any, **more: Any) -> go.Scatter:
-    """Marked points, as `points_data` has them."""
-    return go.Scatter(points_data(*of, **more))
-
-
 Look = str | Mapping[str, Any]
 """A colour, or a line whose colour it is."""
 
@@ -293,11 +270,6 @@ def whiskers(above: npt.ArrayLike, below: npt.ArrayLike | None = None, **more: A
 def add_curve(fig: Drawing, *of: Any, **more: Any) -> None:
     """Draw a `curve`."""
     fig.add_trace(curve_data(*of, **more))
-
-
-def add_points(fig: Drawing, *of: Any, **more: Any) -> None:
-    """Draw `points`."""
-    fig.add_trace(points_data(*of, **more))
 
 
 def add_marker(fig: Drawing, name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> None:

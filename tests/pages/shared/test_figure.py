@@ -43,7 +43,7 @@ def told(fig: go.Figure, **options: Any) -> dict[str, Any]:
 
 def test_the_browser_gets_every_digit_and_all_that_it_needs():
     x, y = np.geomspace(1.0, 1e9, 500), np.random.default_rng(1).normal(size=500)
-    fig = charts.figure(charts.log_axis("x", (1.0, 1e9)), charts.linear_axis("y", (-4.0, 4.0)), height=333)
+    fig = charts.Sketch(charts.log_axis("x", (1.0, 1e9)), charts.linear_axis("y", (-4.0, 4.0)), 333).figure()
     fig.add_trace(charts.curve("A curve", x, y, charts.CAP, "%{y}"))
     found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
     drawn_x, drawn_y = trace(found["figure"], "A curve")
@@ -77,7 +77,7 @@ def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
 
 def test_a_message_of_five_curves_is_small():
     x = np.geomspace(1.0, 1e9, 500)
-    fig = charts.figure(charts.log_axis("x", (1.0, 1e9)), charts.log_axis("y", (1.0, 1e9)))
+    fig = charts.Sketch(charts.log_axis("x", (1.0, 1e9)), charts.log_axis("y", (1.0, 1e9))).figure()
     for name in "abcde":
         fig.add_trace(charts.curve(name, x, x, charts.CAP, "%{y}"))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.

@@ -38,7 +38,7 @@ AXES = ("Bound", "log", "Error", "log")
 
 
 def figure(y: float = 1.0) -> Any:
-    fig = charts.figure(charts.log_axis("Bound", (1, 100)), charts.log_axis("Error", (0.1, 10)))
+    fig = charts.Sketch(charts.log_axis("Bound", (1, 100)), charts.log_axis("Error", (0.1, 10))).figure()
     fig.add_trace(charts.curve("Noise", X, X, charts.PRIVACY, ""))
     fig.add_trace(charts.curve("Total", X, y * np.array([5.0, 2.0, 6.0]), charts.CAP, ""))
     charts.band(fig, 5, 20, "Within")
@@ -59,13 +59,15 @@ def test_the_main_curve_is_frozen_with_its_best_point() -> None:
     assert curve is not None
     assert curve.y.tolist() == [10.0, 4.0, 12.0]
     assert (curve.best, curve.axes) == ((10.0, 4.0), AXES)
-    thin = charts.figure({}, {}).add_trace(charts.curve("Noise", X, X, charts.PRIVACY, ""))
+    thin = charts.Sketch({}, {}).figure().add_trace(charts.curve("Noise", X, X, charts.PRIVACY, ""))
     assert pins.curve_of(thin) is None
     assert (
-        pins.curve_of(charts.figure({}, {}).add_trace(charts.curve("", ["a", "b", "c"], X, charts.CAP, "")))
+        pins.curve_of(
+            charts.Sketch({}, {}).figure().add_trace(charts.curve("", ["a", "b", "c"], X, charts.CAP, ""))
+        )
         is None
     )  # type: ignore[arg-type]
-    assert pins.curve_of(charts.figure({}, {}).add_heatmap(z=[[1, 2], [3, 4]])) is None
+    assert pins.curve_of(charts.Sketch({}, {}).figure().add_heatmap(z=[[1, 2], [3, 4]])) is None
 
 
 def test_ghosts_stand_behind_on_the_same_axes_only_and_leave_the_figure_as_it_was() -> None:

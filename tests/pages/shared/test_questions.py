@@ -239,9 +239,8 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
 
 
 def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
-    fig = charts.figure(
-        charts.linear_axis("Bound, rows per user", (0, 1)), charts.linear_axis("Error, €", (0, 1))
-    )
+    axes = charts.linear_axis("Bound, rows per user", (0, 1)), charts.linear_axis("Error, €", (0, 1))
+    fig = charts.Sketch(*axes).figure()
     notes = [*csv_files.public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}), *figures.axis_notes(fig)]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
     text = csv_files.columns_csv(columns, Disclosure.PRIVATE, notes)
