@@ -148,28 +148,25 @@ class QuantileProblem:
 
     def with_epsilon(self, epsilon: float) -> QuantileProblem:
         """The same question at another epsilon, without sorting again."""
-        return self._sharing_rows(replace(self, epsilon=epsilon))
+        return _with_rows(replace(self, epsilon=epsilon), self.rows)
 
     def under(self, neighbours: Neighbours) -> QuantileProblem:
         """The same question with another relation, without sorting again."""
-        return self._sharing_rows(replace(self, neighbours=neighbours))
+        return _with_rows(replace(self, neighbours=neighbours), self.rows)
 
     def with_quantile(self, quantile: float) -> QuantileProblem:
         """The same question for another quantile, without sorting again."""
-        return self._sharing_rows(replace(self, quantile=quantile))
+        return _with_rows(replace(self, quantile=quantile), self.rows)
 
     def with_base(self, base: Base) -> QuantileProblem:
         """The same question and the same subsamples under another base distribution; the rows are sorted again."""
         other = replace(self, base=base)
-        if "_few_orders" in self.rows.__dict__:
-            other.rows.__dict__["_few_orders"] = self.rows._few_orders
-        return other
+        return _with_rows(other, other.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
         """The same question with the figures of a cap averaged over so many subsamples, without sorting again."""
-        other = replace(self, subsamples=subsamples)
-        other.__dict__["rows"] = self.rows.with_subsamples(subsamples)
-        return other
+        rows = self.rows.with_draws(replace(self.rows.draws, count=subsamples))
+        return _with_rows(replace(self, subsamples=subsamples), rows)
 
     def largest_move(self, bound: float) -> float:
         """How far one user moves the weighted rank, counted from q, at most."""
@@ -181,18 +178,68 @@ class QuantileProblem:
 
     def on_search_subsamples(self) -> QuantileProblem:
         """The same question on the subsamples of a search, none of which is its own."""
-        other = replace(self)
-        other.__dict__["rows"] = self.rows.for_search
-        return other
+        return _with_rows(replace(self), self.rows.for_search)
 
-    def _sharing_rows(self, other: QuantileProblem) -> QuantileProblem:
-        other.__dict__["rows"] = self.rows
-        return other
+
+def _with_rows(problem: QuantileProblem, rows: Rows) -> QuantileProblem:
+    """The problem, its rows known: to sort them takes most of the time of a question."""
+    object.__setattr__(problem, "rows", rows)
+    return problem
 
 
 def _affordable(cells: int, rows: int, most: int) -> int:
     """Subsamples to draw where rows times subsamples should stay below ``cells``; never too few for a spread."""
     return min(max(cells // rows, FEWEST_SUBSAMPLES), most)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Random orders of each user's rows; the values play no part in them.
+
+    A cap of h keeps the first h rows of each order. So the rows under a smaller cap are among those under a larger one,
+    and curves over h do not jump for want of common rows.
+
+    Attributes:
+        starts: Where each user's rows begin, shape (users,).
+        per_user: How many rows each has, shape (users,).
+        order: The rows, sorted by value, shape (n,).
+        seed: Of the first order; the next ones follow.
+        count: How many orders there are.
+    """
+
+    starts: IntArray
+    per_user: IntArray
+    order: IntArray
+    seed: int
+    count: int
+
+    @cached_property
+    def for_search(self) -> Draws:
+        """Others, none of which is among these, and no more than a search can afford."""
+        most = min(_affordable(_ROWS_OF_SEARCH, self.order.size, SEARCH_SUBSAMPLES), self.count)
+        return replace(self, seed=self.seed + self.count, count=most)
+
+    def some(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """Random position of each row (in value order) within its user, in each subsample, shape (last - first, n)."""
+        if self.count * self.order.size > _KEPT_CELLS:
+            return self._drawn(first, last)
+        return self._all[first:last]
+
+    @cached_property
+    def _all(self) -> npt.NDArray[np.int32]:
+        return self._drawn(0, self.count)
+
+    def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        user = np.repeat(np.arange(self.per_user.size), self.per_user)
+        place = np.arange(user.size) - np.repeat(self.starts, self.per_user)
+        found = np.empty((last - first, user.size), dtype=np.int32)
+        positions = np.empty(user.size, dtype=np.int32)
+        for k in range(first, last):
+            # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
+            drawn = np.argsort(user + np.random.default_rng(self.seed + k).random(user.size) * (1.0 - 1e-6))
+            positions[drawn] = place
+            found[k - first] = positions[self.order]
+        return found
 
 
 class Rows:
@@ -203,12 +250,11 @@ class Rows:
         edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
         log_base: Log base mass of each interval, shape (k,).
         share_below: F on each interval, shape (k,).
-        subsamples: Subsamples that the figures of a cap are averaged over.
+        draws: Random orders of each user's rows, by which caps choose.
     """
 
     def __init__(self, values: Values, base: Base, subsample: int, subsamples: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
-        self.subsamples = subsamples
         n = values.values.size
         starts = user_starts(values)
         per_user = np.diff(np.append(starts, n))
@@ -219,7 +265,7 @@ class Rows:
         distinct = in_order[last]
         size_index = np.searchsorted(self.histogram.sizes, per_user)
         self._size_index = np.repeat(size_index, per_user)[order]
-        self._order_from = starts, per_user, subsample, order
+        self.draws = Draws(starts, per_user, order, subsample, subsamples)
         inner = np.union1d(distinct, base.breaks)
         self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
         # Rows at or below the left end of each interval.
@@ -234,60 +280,28 @@ class Rows:
         k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
 
-    @cached_property
+    @property
+    def subsamples(self) -> int:
+        """Subsamples that the figures of a cap are averaged over."""
+        return self.draws.count
+
+    @property
     def for_search(self) -> Rows:
         """The same rows with other subsamples.
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
-        other = copy.copy(self)
-        other.__dict__.pop("_few_orders", None)
-        starts, per_user, subsample, order = self._order_from
-        other._order_from = starts, per_user, subsample + self.subsamples, order
-        other.subsamples = min(
-            _affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_SUBSAMPLES), self.subsamples
-        )
-        return other
+        return self.with_draws(self.draws.for_search)
 
-    def with_subsamples(self, subsamples: int) -> Rows:
-        """The same rows and the first so many subsamples, drawn anew."""
+    def with_draws(self, draws: Draws) -> Rows:
+        """The same rows with these subsamples."""
         other = copy.copy(self)
-        for drawn in ("_few_orders", "for_search"):
-            other.__dict__.pop(drawn, None)
-        other.subsamples = subsamples
+        other.draws = draws
         return other
 
     def subsamples_for(self, kind: WeightKind, bound: float) -> int:
         """How many subsamples to average over: one where all rows are kept or weighted smoothly."""
         return self.subsamples if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
-
-    def _row_order(self, first: int, last: int) -> npt.NDArray[np.int32]:
-        """Random position of each row (in value order) within its user, in each subsample, shape (last - first, n)."""
-        if self.subsamples * self._size_index.size > _KEPT_CELLS:
-            return self._drawn(first, last)
-        return self._few_orders[first:last]
-
-    @cached_property
-    def _few_orders(self) -> npt.NDArray[np.int32]:
-        return self._drawn(0, self.subsamples)
-
-    def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
-        """What `_row_order` returns, drawn anew; the values play no part in it.
-
-        Each user's rows are put in a random order, and a cap of h keeps the first h of it. So the rows under a smaller
-        cap are among those under a larger one, and curves over h do not jump for want of common rows.
-        """
-        starts, per_user, subsample, order = self._order_from
-        user = np.repeat(np.arange(per_user.size), per_user)
-        place = np.arange(user.size) - np.repeat(starts, per_user)
-        found = np.empty((last - first, user.size), dtype=np.int32)
-        positions = np.empty(user.size, dtype=np.int32)
-        for k in range(first, last):
-            # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            drawn = np.argsort(user + np.random.default_rng(subsample + k).random(user.size) * (1.0 - 1e-6))
-            positions[drawn] = place
-            found[k - first] = positions[order]
-        return found
 
     def largest_user_weight(self, bound: float) -> float:
         """W, whatever the subsample."""
@@ -307,7 +321,7 @@ class Rows:
         for first in range(0, subsamples, block):
             last = min(first + block, subsamples)
             kept = np.zeros((last - first, count + 1), dtype=np.int32)
-            np.cumsum(self._row_order(first, last) < bound, axis=1, out=kept[:, 1:])
+            np.cumsum(self.draws.some(first, last) < bound, axis=1, out=kept[:, 1:])
             yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
 
 
