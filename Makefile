@@ -30,7 +30,7 @@ help:
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
-	@echo "make test-libraries  run the programs for PipelineDP and Tumult with these libraries, installed first (2 GB)"
+	@echo "make test-libraries  run the programs for PipelineDP, Tumult, Opacus and JAX Privacy with these libraries, installed first (8 GB)"
 	@echo "make package  build the wheel in dist"
 	@echo "make test-package  build it, install it in an empty environment, and try import, command and app there"
 	@echo "make lint     check formatting, style and types"
@@ -62,7 +62,7 @@ test-features: .venv/.stamp-dev
 test-engines: .venv/.stamp-engines
 	@.venv/engines/bin/python .make/engines.py $(PYTEST_ARGS)
 
-test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult
+test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus .venv/.stamp-jaxprivacy
 	@$(PY) .make/libraries.py $(PYTEST_ARGS)
 
 package: .venv/.stamp-app
@@ -133,7 +133,7 @@ endef
 	@touch $@
 
 # Likewise for each library whose programs are run: Tumult pins an old pandas and Spark.
-.venv/.stamp-pipelinedp .venv/.stamp-tumult: .venv/.stamp-%: requirements-%.txt
+.venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus .venv/.stamp-jaxprivacy: .venv/.stamp-%: requirements-%.txt
 	@echo "Setting up .venv/$* (a minute or two, once) ..."
 	@$(make_venv)
 	@rm -rf .venv/$* && $(PY) -m venv .venv/$*

@@ -1,4 +1,4 @@
-"""Run the programs for PipelineDP and Tumult on the sample events, each with its library.
+"""Run the programs for PipelineDP and Tumult on the sample events, and those for Opacus and JAX Privacy on the digits.
 
     .venv/bin/python .make/libraries.py
 
@@ -14,7 +14,7 @@ import sys
 
 from engines import JAVA_PACKAGE, OLDEST_JAVA, ROOT, SetUpError, install, java_version
 
-LIBRARIES = ("pipelinedp", "tumult")
+LIBRARIES = ("pipelinedp", "tumult", "opacus", "jaxprivacy")
 
 
 def main() -> int:

@@ -144,10 +144,12 @@ def test_libraries_without_java_or_apt_are_not_tested(libraries, computer, capsy
     assert computer.calls == []
 
 
-@pytest.mark.parametrize(("fails", "run"), [("", ["pipelinedp", "tumult"]), ("pipelinedp", ["pipelinedp"])])
+@pytest.mark.parametrize(
+    ("fails", "run"), [("", ["pipelinedp", "tumult", "opacus", "jaxprivacy"]), ("pipelinedp", ["pipelinedp"])]
+)
 def test_each_library_is_tested_in_its_environment(libraries, computer, tmp_path, fails, run):
     computer.put_java("17.0.1")
-    for library in ("pipelinedp", "tumult"):
+    for library in ("pipelinedp", "tumult", "opacus", "jaxprivacy"):
         python = computer.put(
             library, f"echo $SWEETSPOT_LIBRARY >> '{computer.log}'", code=2 * (library == fails)
         )

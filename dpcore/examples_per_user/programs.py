@@ -12,7 +12,7 @@ from dpcore.common.version import VERSION
 from dpcore.examples_per_user.noise import grid_of, kept_terms
 from dpcore.examples_per_user.parameters import Way
 
-PROGRAMS = {"Values, and a check of ε": "values"}
+PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
 """By the name that a person reads: the template."""
 
 

@@ -13,7 +13,9 @@ from tests.libraries import truth
 
 LIBRARY = os.environ.get("SWEETSPOT_LIBRARY", "")
 collect_ignore = [
-    f"test_{name}.py" for name in ("pipelinedp", "tumult", "truth") if name != (LIBRARY or "truth")
+    f"test_{name}.py"
+    for name in ("pipelinedp", "tumult", "opacus", "jaxprivacy", "truth")
+    if name != (LIBRARY or "truth")
 ]
 
 
