@@ -19,6 +19,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, log_spaced
 
 FIRST_POINTS = 33
+"""Points of the first look: one call on so many costs hardly more than on one, and saves the first rounds."""
 
 KINK_FACTOR = 1.01
 """A kink is looked for within this factor of what the search found: at a tolerance of 1e-6 it ends that near."""
@@ -137,7 +138,7 @@ def minimise(
     ends = _Ends(points[:-1], points[1:], Split(*(p[..., :-1] for p in at)), Split(*(p[..., 1:] for p in at)))
     # A single point is its own proof.
     proved, evaluations, stopped = (value if points.size == 1 else math.inf), points.size, ""
-    length = math.log(high / low) or 1.0
+    length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while ends.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
         bounds = _largest(ends.at_right.falling_at_least + ends.at_left.rising)
@@ -175,7 +176,7 @@ def minimise(
             _join(ends.at_left, at),
             _join(at, ends.at_right),
         )
-        ends = ends.take(np.argsort(ends.left))
+        ends = ends.take(np.argsort(ends.left))  # `split` is promised ascending points.
     return Minimum(argument, value, proved, evaluations, stopped)
 
 
@@ -247,6 +248,7 @@ def stretch_within(
 
 def _stretch_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
     """How far the stretch goes from ``start`` toward ``end``."""
+    # A stack of ends: where the way to one is not proved, a nearer one is looked at first.
     reached, waiting = start, [end]
     for _ in range(STRETCH_ROUNDS):
         if not waiting:

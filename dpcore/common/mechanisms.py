@@ -232,6 +232,7 @@ class GaussianSteps:
                 int(squared_sensitivity) > self.left
             ):
                 problems.add("this vector may move by more than is left of what was paid for")
+        # Before the draw: if the sampler breaks off, noise may have been seen, and nothing may be paid back.
         self.left -= int(squared_sensitivity)
         return np.array(_gaussian_measurement(exact.size, self.scale)(exact.tolist()), dtype=np.int64)
 

@@ -178,7 +178,9 @@ def balance(shape: Perspective, pull: float) -> float:
         at = np.array(r)
         return float(shape.intercept(at)) - pull * float(shape.slope(at))
 
+    # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
     high = 1.0
     while excess(high) > 0.0:
         high *= 2.0
+    # A root may lie near 0, where only digits relative to it mean something.
     return float(brentq(excess, 0.0, high, xtol=1e-300))

@@ -98,6 +98,7 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
     if in_parts:
         return _by_intervals(sharers, whole)
 
+    # By default 1: that is a data set's ratio at its own best bound, and none is below it.
     def falling(bound: float) -> float:
         return max((one.ratio(bound) for one in sharers if one.best > bound), default=1.0)
 
@@ -113,6 +114,7 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
             high = middle
         else:
             low = middle
+    # Bisection ends on two neighbours, of which either may be better: the worst ratio may jump from one to the other.
     bound = min((low, high), key=lambda h: max(falling(h), rising(h)))
     least = min(falling(low), rising(high))
     if low == high:

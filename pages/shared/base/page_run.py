@@ -62,7 +62,7 @@ class Drawn:
 
 def is_of_fragment() -> bool:
     """Whether Streamlit runs a fragment alone, and not the whole app; as of 1.67 only its own context says so."""
-    context = get_script_run_ctx()
+    context = get_script_run_ctx()  # None where no script runs, as in tests of parts.
     return context is not None and bool(context.fragment_ids_this_run)
 
 

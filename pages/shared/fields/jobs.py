@@ -140,6 +140,7 @@ class Job:
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which is given back at the end; False where it was stopped before."""
         self._in_queue = True
+        # In short waits: a semaphore cannot be woken by Stop.
         while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
             pass
         self._in_queue = False
@@ -191,8 +192,9 @@ def start(
     if before is not None:
         job.take_place_of(before)
     st.session_state[key] = job
+    # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait(seconds)
+    job.wait(seconds)  # Short work is done then, and the page shows its result in this very run.
     if job.running and (is_lost := _loss_of_session()) is not None:
         threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
     return job

@@ -77,6 +77,7 @@ def show(
         place: Where the figure goes; by default here.
         handle: What the browser is told of its handle, and the session's key of the field that it moves.
     """
+    # Asked for now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     asked, made = _asked(), fig
     fig, shown, question = pins.main_figure(fig, disclosure)
     if shown is not Disclosure.PUBLIC:
