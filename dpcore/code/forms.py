@@ -48,6 +48,13 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
+def summed_column(dataset: Dataset) -> str:
+    """The column whose total is a user's contributions, so that a count of them is its sum; empty where rows count."""
+    if dataset.contribution is not Contribution.TOTAL or dataset.totals is None:
+        return ""
+    return dataset.totals.column
+
+
 def one_group_column(dataset: Dataset) -> dict[str, Any]:
     """What a program that groups is told where several columns name a group: the file has no such column yet."""
     groups = dataset.pairs or dataset.tasks

@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dpcore.answer import Answer, Number
-from dpcore.code.forms import CodeChoice
+from dpcore.code import Released
+from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.markdown import plain
 from dpcore.common.privacy import rounded_up
+from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import MeanParameters
 from dpcore.per_group import PerGroupParameters
 from dpcore.private_choice.answer import code, words
@@ -26,6 +29,18 @@ from pages.private_choice.on_pair import PairWay
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import setting
 from pages.shared.session import session
+
+FROM_COUNTS = (
+    "No ε covers a look at the values. *From counts* (*More settings*) needs none where counts are public."
+)
+TOTALS = (
+    "To draw it privately, bring the file again (*Your data*): under *More about users* a contribution is then the "
+    "total of {}."
+)
+NO_DRAW = (
+    "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "
+    "answers."
+)
 
 
 @dataclass(frozen=True)
@@ -77,9 +92,9 @@ def way(card: Answer) -> Way | PairWay | None:
         actions.show_account()
         return on_pair.way(card, data)
     try:
-        asked = _asked(card)
+        asked = _asked(card, data)
         if asked is None:
-            return None
+            return _lacking(card, data)
         checked_users(data.histogram)
         problem = asked.choice
     except InvalidInput:
@@ -92,7 +107,26 @@ def way(card: Answer) -> Way | PairWay | None:
     return Way(asked, _card(card, fitting[-1], asked) if fitting else None, offered=not here)
 
 
-def _asked(card: Answer) -> PrivateParameters | None:
+def _lacking(card: Answer, data: Dataset) -> Way | None:
+    """What to do where no draw aims at the bound of a card that was read off private data; None where it leaks nothing.
+
+    A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
+    """
+    setting = card.setting
+    if setting is None or (setting.values_read and setting.released is Released.QUANTILE):
+        said = FROM_COUNTS if setting is not None else ""
+    elif not setting.private_counts:
+        said = ""
+    elif setting.released is Released.SUM and setting.measure is not None:
+        said = TOTALS.format(plain(setting.column))
+    else:
+        said = NO_DRAW
+    if not said or setting is None or card.code is None:
+        return None
+    return Way(PrivateParameters(setting.epsilon), None, lacking=said)
+
+
+def _asked(card: Answer, data: Dataset) -> PrivateParameters | None:
     question, state = card.parameters, st.session_state
     entered = {name: state.get(QUESTION.key(name)) for name in ("epsilon_choice", "largest", "margin")}
     own = {name: value for name, value in entered.items() if value is not None}
@@ -100,7 +134,11 @@ def _asked(card: Answer) -> PrivateParameters | None:
         own["largest"] = int(own["largest"])
     if isinstance(question, PrivateParameters):
         return question
-    return None if card.setting is None else PrivateParameters.of_release(card.setting, **own)
+    release = card.setting
+    # Where the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
+    if release is not None and release.released is Released.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, released=Released.COUNT)
+    return None if release is None else PrivateParameters.of_release(release, **own)
 
 
 def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answer:
@@ -108,16 +146,21 @@ def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answe
     rows = asked.wanted in (Wanted.CAP, Wanted.SUM)
     text = wording.counted(int(drawn.value), "row") if rows else shown(drawn)
     name = words.NUMBER_NAMES[asked.wanted]
+    headline = f"Keep at most {text} of each user." if rows else f"Take {text} as the {name}."
+    unit = "rows per user"
+    if asked.wanted is Wanted.SUM and (column := summed_column(session.dataset())):
+        text, unit = wording.number(drawn.value, 12), f"{column} per user"
+        headline = f"Clamp each user's total of {plain(column)} at {text}."
     return replace(
         card,
-        headline=f"Keep at most {text} of each user." if rows else f"Take {text} as the {name}.",
+        headline=headline,
         numbers=(
             Number(
                 "Bound, drawn privately" if rows else f"{wording.capital(name)}, drawn privately",
                 text,
                 "per user" if rows else "",
                 value=int(drawn.value) if rows else drawn.value,
-                unit="rows per user",
+                unit=unit,
             ),
         ),
         good_enough="",

@@ -17,13 +17,21 @@ _UNIT = "In the values' unit. Public: from what the quantity is, not from data."
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, unless the person entered one; none of private values, for which the page asks."""
+    """The range of public values, and where the bound comes from; what the person chose stays.
+
+    Of private values there is no range, for which the page asks, and the bound is taken from the counts: one read off
+    the values leaks. That it may be was said of other data, and is asked anew.
+    """
+    taken = BoundFrom.COUNTS if data.is_private else BoundFrom.VALUES
+    source: dict[str, Any] = {}
+    if data.is_private or now["bound_from"] == (now["bound_from_proposed"] or BoundFrom.VALUES):
+        source = {"bound_from": taken, "bound_from_proposed": taken}
     if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):
-        return {}
+        return source
     low, high = None, None
     if data.values is not None and not data.is_private:
         low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    return {"low": low, "high": high, "proposed": (low, high)}
+    return source | {"low": low, "high": high, "proposed": (low, high)}
 
 
 QUESTION = Question(
@@ -152,7 +160,7 @@ QUESTION = Question(
             "Adds the error of the rows as a sample of their population: claim 5, applied once more.",
         ),
     },
-    also=From.PUBLIC.each("proposed", "tabs")
+    also=From.PUBLIC.each("proposed", "bound_from_proposed", "tabs")
     | From.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
 )

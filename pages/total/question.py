@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.dataset import Contribution, Dataset
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the contributions are a column's total, that is what is added up; what the person chose stays."""
+    if now["summed"] is not (now["summed_proposed"] or Summed.ROWS):
+        return {}
+    summed = Summed.VALUES if data.contribution is Contribution.TOTAL else Summed.ROWS
+    return {"summed": summed, "summed_proposed": summed}
+
 
 _RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
@@ -78,5 +91,6 @@ QUESTION = Question(
         "runs": public("Runs of each point", sentence="the number of runs"),
         "seed": public("Seed", sentence="the seed"),
     },
-    also=From.PUBLIC.each("tabs", "signed_tabs") | From.DATA.each("job"),
+    also=From.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | From.DATA.each("job"),
+    propose=propose,
 )

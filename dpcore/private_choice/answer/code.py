@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import Released
-from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    cap_form,
+    forms,
+    of_data,
+    smooth_form,
+    summed_column,
+)
 from dpcore.common.documents import CHOICE_SCHEMA, document
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import to_values
@@ -46,11 +54,12 @@ def of_private(
     if wanted is Wanted.CAP:
         form = (cap_form(drawn.value), Released.MEAN, {**rows, "lower": lower, "upper": upper})
         return forms(epsilon, base, [form])
-    return (
-        forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
-        if wanted is Wanted.SUM
-        else None
-    )
+    if wanted is not Wanted.SUM:
+        return None
+    if column := summed_column(dataset):
+        total = {"max_total": drawn.value, "value_column": column} | ROWS_OF_THE_FILE
+        return forms(epsilon, base, [("Clamp", Released.SUM, total)])
+    return forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
 
 
 def several_json(drawn: PrivatePair | PrivateRange) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.code import Released
+from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
 from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
@@ -61,7 +62,9 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
-        setting=replace(_setting(parameters, of.unit.column), measure=parameters.measure),
+        setting=replace(
+            _setting(parameters, of.unit.column or summed_column(data)), measure=parameters.measure
+        ),
     )
 
 

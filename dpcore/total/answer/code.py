@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data, summed_column
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound, TotalFound
@@ -14,8 +14,8 @@ def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
     """The best bound for a count of rows or a sum."""
     problem, bound = found.problem, found.bound
     base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
-    if found.unit.column:
-        fields = {"max_total": bound, "value_column": found.unit.column} | ROWS_OF_THE_FILE
+    if column := found.unit.column or summed_column(dataset):
+        fields = {"max_total": bound, "value_column": column} | ROWS_OF_THE_FILE
         return forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
     return forms(problem.epsilon, base, [(cap_form(bound), Released.COUNT, {"max_rows": bound})])
 

@@ -215,4 +215,7 @@ def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
         return Step("Private?", f"drawn, ε = {rounded_up(card.disclosure.epsilon)}", page=page)
     if not private:
         return Step("Private?", "public data", page=page)
+    setting = None if card is None else card.setting
+    if setting is not None and not setting.private_counts and not setting.values_read:
+        return Step("Private?", "counts public", page=page)
     return Step("Private?", "not yet", lacking=card is not None, page=page, goal=_button(run, "_draw"))

@@ -470,7 +470,10 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     at.number_input(key="quantile.low").set_value(0.0)
     settled(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(at)
-    assert sentences.LEAKS_VALUES in texts
+    # Of private data the bound comes from the counts, until the person wants it read off the values.
+    assert sentences.LEAKS_VALUES not in texts
+    assert sentences.LEAKS in texts
+    assert at.button(key="quantile_card_code").label == "Code for your library"
     assert "computed from private data: do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
@@ -480,10 +483,11 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
-    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("From counts").run()))
+    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("Best for the values").run()))
     texts = shown_texts(at)
-    assert sentences.LEAKS_VALUES not in texts
-    assert sentences.LEAKS in texts
+    assert sentences.LEAKS_VALUES in texts
+    assert "No ε covers a look at the values" in texts
+    assert at.button(key="quantile_card_code").label == "Use the number as it is"
     # The other bases are asked for, too, where nothing was entered that they could come from.
     for name in ("low", "high", "center", "spread", "edges"):
         at.session_state[f"quantile.{name}"] = None
