@@ -76,7 +76,9 @@ def _full_batch(examples: int, epsilon: float, delta: float, steps: int) -> floa
 
 
 @functools.lru_cache(maxsize=1024)
-def multiplier_at_most(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
+def multiplier_at_most(
+    examples: int, rate: float, epsilon: float, delta: float, steps: int, replaced: bool = False
+) -> float:
     """Noise that is enough, by Rényi accounting: up to about 12 % more than `multiplier`, and soon there.
 
     Args:
@@ -85,6 +87,7 @@ def multiplier_at_most(examples: int, rate: float, epsilon: float, delta: float,
         epsilon: Of all steps together.
         delta: Likewise.
         steps: T.
+        replaced: Whether neighbours differ in a user's contents, replaced by others, and not in a user's presence.
 
     Returns:
         Standard deviation of the noise on the sum, in clip norms.
@@ -95,12 +98,12 @@ def multiplier_at_most(examples: int, rate: float, epsilon: float, delta: float,
     Source: see `dpcore.examples_per_user.rdp`.
     """
     if rate >= 1.0:
-        return _full_batch(examples, epsilon, delta, steps)
+        return _full_batch(2 * examples if replaced else examples, epsilon, delta, steps)
     mixture, orders = Mixture(examples, rate).log_weights(), orders_for(epsilon, delta)
     return _safe_root(
-        lambda sigma: epsilon_of(mixture, sigma, steps, delta, orders, 3.0 * epsilon),
+        lambda sigma: epsilon_of(mixture, sigma, steps, delta, orders, 3.0 * epsilon, replaced),
         epsilon,
-        _guess(examples, rate, epsilon, delta, steps),
+        (1.5 if replaced else 1.0) * _guess(examples, rate, epsilon, delta, steps),
         RDP_TOLERANCE,
     )
 

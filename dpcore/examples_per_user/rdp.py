@@ -74,6 +74,11 @@ class Ratio:
         self._likely = slice(likely[0], likely[-1] + 1)
         self._weights = np.exp(log_weights[self._likely])
 
+    @property
+    def step(self) -> float:
+        """Of the rule; a unit of the line is a whole number of steps, so that pieces of it join."""
+        return 1.0 / math.ceil(POINTS_PER_NORMAL / min(1.0, self.sigma))
+
     def less_1(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(w − 1, log w) at points of the line in standard deviations, ascending; without cancellation near 0."""
         parts = [self._of_chunk(z[at : at + CHUNK]) for at in range(0, z.size, CHUNK)]
@@ -145,9 +150,50 @@ def divergences(ratio: Ratio, orders: FloatArray) -> FloatArray:
     return np.maximum(up, down) / (orders - 1.0)
 
 
+def replaced_divergences(ratio: Ratio, orders: FloatArray) -> FloatArray:
+    """D_α of one step where a user's contents are replaced: the mixture at k against the mixture at −k.
+
+    No user is added or removed: k records of the user are there either way, and their gradients turn around. The
+    pair is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
+    """
+    largest = float(orders.max())
+    end = max(ratio.upper_ends(float(order))[1] for order in orders) - ratio.lower_end(largest)
+    step = ratio.step
+    coarse = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
+    coarse = np.concatenate((-coarse[:0:-1], coarse))
+    kept = np.abs(coarse) <= 10.0
+    up, down = (logs := ratio.less_1(coarse)[1]), logs[::-1]
+    for order in orders:
+        exponent = order * up + (1.0 - order) * down - 0.5 * coarse**2
+        kept |= exponent > exponent.max() - NEGLIGIBLE
+    kept |= kept[::-1]  # Ratios are needed at the mirror images, too.
+    # One set of points that is its own mirror image.
+    z = (coarse[kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
+    log = ratio.less_1(z)[1]
+    mirrored = log[::-1]
+    normal = -0.5 * z**2 + math.log(step / math.sqrt(2.0 * math.pi))
+    found = []
+    for order in orders:
+        exponent = order * log + (1.0 - order) * mirrored + normal
+        most = float(exponent.max())
+        whole = most + math.log(np.exp(exponent - most).sum())
+        if whole < 1.0:
+            moved = log - mirrored
+            with np.errstate(over="ignore", invalid="ignore"):
+                density = np.exp(normal + mirrored)
+                near = np.where(
+                    np.abs(order * moved) < 1.0,
+                    density * (np.expm1(order * moved) - order * np.expm1(moved)),
+                    np.exp(exponent) - density - order * np.exp(normal + log) + order * density,
+                )
+            whole = math.log1p(max(float(near.sum()), 0.0))
+        found.append(whole)
+    return np.array(found) / (orders - 1.0)
+
+
 def _powers(ratio: Ratio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """log E_Q[w^a] for each power a, shape of ``powers``."""
-    step = min(1.0, ratio.sigma) / POINTS_PER_NORMAL
+    step = ratio.step
     z = _where_mass_is(ratio, low, high, powers, step)
     less_1, log = ratio.less_1(z)
     normal = -0.5 * z**2 + math.log(step / math.sqrt(2.0 * math.pi))
@@ -185,7 +231,7 @@ def _where_mass_is(ratio: Ratio, low: float, high: float, powers: FloatArray, st
         kept |= exponent > exponent.max() - NEGLIGIBLE
     # Where w is 1 the part that is taken off has its mass, too.
     kept |= np.abs(coarse) <= 10.0
-    inner = np.arange(0.0, 1.0, step)
+    inner = step * np.arange(round(1.0 / step))
     return np.asarray((coarse[kept][:, None] - 0.5 + inner).ravel())
 
 
@@ -195,7 +241,13 @@ def orders_for(epsilon: float, delta: float) -> FloatArray:
 
 
 def epsilon_of(
-    mixture: FloatArray, sigma: float, steps: int, delta: float, orders: FloatArray, enough: float = math.inf
+    mixture: FloatArray,
+    sigma: float,
+    steps: int,
+    delta: float,
+    orders: FloatArray,
+    enough: float = math.inf,
+    replaced: bool = False,
 ) -> float:
     """An upper bound of ε of so many steps; where that is above ``enough``, some number above it.
 
@@ -205,6 +257,7 @@ def epsilon_of(
         steps: T.
         delta: At which ε is asked.
         orders: That are tried.
+        replaced: Whether a user's contents are replaced, and no user added or removed.
         enough: Above this nobody needs to know ε: large orders, whose integrals reach far, are then left out.
 
     Source: Mironov 2017 for the composition; Canonne, Kamath and Steinke 2020, proposition 12, for ε.
@@ -219,4 +272,5 @@ def epsilon_of(
     tried = orders[least <= enough]
     if not tried.size:
         return float(least.min())
-    return max(float(converted(divergences(ratio, tried), tried).min()), 0.0)
+    divergence = replaced_divergences if replaced else divergences
+    return max(float(converted(divergence(ratio, tried), tried).min()), 0.0)

@@ -5,7 +5,7 @@ import streamlit as st
 from dpcore.common.errors import InvalidInput
 from dpcore.examples_per_user import ExamplesParameters
 from dpcore.examples_per_user.answer import answered
-from pages.examples_per_user import tabs, training, work
+from pages.examples_per_user import owners, tabs, training, work
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
@@ -41,6 +41,7 @@ def body(places: layout.Places) -> None:
         "Noise": lambda: tabs.show_noise(answer),
         "Examples kept": lambda: tabs.show_kept(answer),
         "Train on it": lambda: training.show(parameters),
+        "Several owners": lambda: owners.show(parameters, data),
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer))
 

@@ -22,16 +22,16 @@ QUESTION = Question(
         "delta": public(
             "δ",
             "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            width=110,
+            width=100,
         ),
         "batch": public(
-            "Examples per step B",
+            "Batch B",
             "How many examples a step is expected to see. A public constant: it is not computed from the data.",
             sentence="The expected batch B",
             whole=True,
-            width=160,
+            width=110,
         ),
-        "steps": public("Steps T", sentence="The number of steps T", width=100),
+        "steps": public("Steps T", sentence="The number of steps T", width=90),
         "way": public(
             "Drawn in a step",
             "Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a "
@@ -55,5 +55,6 @@ QUESTION = Question(
             "Compare with", renewed=True, asked="Own bound", whole=True, placeholder="your own bound"
         ),
     },
-    also=From.DATA.each("exact_job", "exact_job_earlier") | From.PUBLIC.each("tabs", "train_job", "kind"),
+    also=From.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
+    | From.PUBLIC.each("tabs", "train_job", "kind"),
 )

@@ -67,7 +67,16 @@ def test_the_quick_bound_never_spends_more_than_it_says(
 
 @pytest.mark.parametrize(
     ("examples", "rate", "sigma"),
-    [(1, 0.02, 0.8), (4, 0.3, 38.0), (16, 0.02, 4.1), (128, 0.003, 17.7), (3, 0.9, 0.4), (500, 0.01, 60.0)],
+    [
+        (1, 0.02, 0.8),
+        (1, 0.02, 0.543),
+        (16, 0.2, 0.613),
+        (4, 0.3, 38.0),
+        (16, 0.02, 4.1),
+        (128, 0.003, 17.7),
+        (3, 0.9, 0.4),
+        (500, 0.01, 60.0),
+    ],
 )
 def test_divergences_of_whole_orders_are_sums(examples: int, rate: float, sigma: float) -> None:
     k = np.arange(examples + 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import io
@@ -21,8 +22,10 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import ExamplesParameters, Way
 from dpcore.examples_per_user.answer import answered, quick
+from dpcore.examples_per_user.answer import owners as owners_told
 from dpcore.examples_per_user.answer.words import above
 from dpcore.examples_per_user.noise import multiplier, multiplier_at_most
+from dpcore.examples_per_user.owners import Ownership, invented, keep_most
 from dpcore.examples_per_user.programs import PROGRAMS, Training, program
 from pages.examples_per_user import training
 from pages.shared.session import session
@@ -184,3 +187,47 @@ def test_train_on_it_shows_accuracy_beside_the_estimate(monkeypatch: pytest.Monk
     assert chart(at, "examples_digits_estimate")["data"]
     fine(at.number_input(key="examples_per_user.delta").set_value(1e-7).run())
     assert "train again" in shown_texts(at)
+
+
+@pytest.mark.parametrize("way", [Way.EXAMPLES, Way.USERS])
+def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(way: Way) -> None:
+    of = Training(way, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
+    names = ("SAMPLING_RATE", "DIVISOR", "NOISE_MULTIPLIER", "STEPS")
+    for name in PROGRAMS:
+        text = program(name, of, "Label of the numbers that it holds: public input.").text
+        constants = {
+            target.id: ast.literal_eval(node.value)
+            for node in ast.parse(text).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id in names
+        }
+        assert constants == dict(zip(names, (0.125, 40.5, 1.2345, 20), strict=True))
+        assert "Label of the numbers" in text
+
+
+def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
+    at = open_app(PAGE, link="1", data="shop-events", epsilon="1")
+    at.session_state["examples_per_user.tabs"] = "Several owners"
+    fine(at.run())
+    at = finished(at, "examples_per_user.owners_job", "examples_per_user.exact_job")
+    pairs = samples.load("shop-events").pairs
+    assert pairs is not None
+    kept = keep_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
+    texts = shown_texts(at) + " ".join(str(one) for one in metrics_of(at))
+    assert wording.number(kept.count) in texts
+    assert "does not protect that somebody is there" in texts
+    fine(at.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
+    assert "must be a whole number" in errors(at)
+
+
+def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> None:
+    kept = keep_most(invented(400, 90), 3)
+    of = owners_told.noise(kept, replace(ASKED, batch=32.0))
+    assert of is not None
+    assert of.replaced > of.zeroed
+    assert owners_told.noise(kept, replace(ASKED, batch=1e6)) is None
+    rows = owners_told.rows(kept)
+    assert sum(rows["Kept"]) == kept.count  # type: ignore[arg-type]
+    said = owners_told.numbers(kept, of)
+    assert said[1].value == kept.at_most
