@@ -23,7 +23,7 @@ def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -
     card = page.locator(".st-key-factorisation_card")
     expect(card.get_by_role("heading")).to_contain_text("Train, and see whether")
     page.get_by_role("button", name="Train", exact=True).click()
-    expect(card.get_by_role("heading")).to_contain_text("At ε = 1, release item means")
+    expect(card.get_by_role("heading")).to_contain_text("At ε = 1 it is not clear")  # two seeds
     expect(page.get_by_role("button", name="Train again")).to_be_visible()
     settle(page)
     page.get_by_role("tab", name="Rare and popular items").click()
@@ -39,4 +39,4 @@ def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -
     errors = {
         row["model"]: float(row["rmse"]) for row in rows if row["items"] == "all" and row["epsilon"] != "5.0"
     }
-    assert errors["private_mean"] < min(errors[name] for name in ("uniform", "tail", "adaptive"))
+    assert errors["private_offsets"] < errors["private_mean"]

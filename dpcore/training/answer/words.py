@@ -140,6 +140,12 @@ def detail(found: TrainingFound) -> str:
         said.append("Raise ε, bring more users, or take fewer features.")
     if found.data.dataset.is_private and found.cell(found.best.at).method is not Method.FOLLOWED:
         said.append("ε does not cover a bound that was chosen by this curve.")
+        if Method.FOLLOWED in found.best_of:
+            loss = float(found.summary(Measure.LOSS, Over.ROWS).mean[found.best_of[Method.FOLLOWED].at])
+            said.append(
+                "Clipped sums whose bound follows the users need no choice; their loss is "
+                f"{wording.number(loss)}."
+            )
     return " ".join(said)
 
 

@@ -181,6 +181,10 @@ def test_the_card_says_what_the_runs_found(whole):
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
     assert words.weight_of(2.5) == "2.50 rows"
+    private = replace(with_loss(whole, AVERAGES, floor - 0.2), data=TrainingData(
+        replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
+    ))  # fmt: skip
+    assert "whose bound follows the users need no choice" in said_of(private).detail
     weak = said_of(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
 
