@@ -64,7 +64,7 @@ def program(name: str, of: Training, label: str) -> Code:
         epsilon=wording.digits(of.epsilon),
         delta=wording.digits(of.delta),
         steps=of.steps,
-        grid=wording.digits(grid_of(of.epsilon)),
+        grid=wording.digits(grid_of(of.epsilon, of.steps)),
         last=int(k[-2]) if k[-1] > len(k) - 1 else int(k[-1]),
         weights=weights,
     )

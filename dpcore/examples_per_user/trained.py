@@ -27,8 +27,8 @@ CLASSES, TEST, PICK = 10, 360, 300
 BOUNDS = (1, 2, 4, 8, 16, 32)
 """G that are tried; the last one is the heaviest user's size."""
 BATCH, STEPS = 128.0, 60
-RATES = (1.0, 3.0, 9.0)
-SEEDS = 8
+RATES = (2.0, 8.0)
+SEEDS = 6
 SIZES = tuple(
     size for size, users in ((32, 10), (16, 16), (8, 26), (4, 40), (2, 54), (1, 85)) for _ in range(users)
 )

@@ -47,9 +47,14 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
     if jobs.watch(KEY, "Choosing records", measured=False) or jobs.say_failure(KEY) or kept is None:
         return
     disclosure = Disclosure.PUBLIC if data.pairs is None else data.provenance
+    noise = told.noise(kept, parameters)
     with st.container(horizontal=True):
-        for number in told.numbers(kept, told.noise(kept, parameters)):
+        for number in told.numbers(kept, noise):
             number_elements.single(number.label, number.text, number.note, number.help)
+    if noise is None:
+        st.caption(
+            "B is more than the records kept: no step can draw so many, and there is no noise to compute."
+        )
     st.markdown(told.PROTECTS)
     tables.show(
         told.rows(kept),

@@ -29,7 +29,7 @@ QUESTION = Question(
             "How many examples a step is expected to see. A public constant: it is not computed from the data.",
             sentence="The expected batch B",
             whole=True,
-            width=110,
+            width=100,
         ),
         "steps": public("Steps T", sentence="The number of steps T", width=90),
         "way": public(

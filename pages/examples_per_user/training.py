@@ -25,7 +25,7 @@ def show(parameters: ExamplesParameters) -> None:
         "invented users."
     )
     st.session_state.setdefault(QUESTION.key("kind"), Kind.DIVERSE)
-    with fields.row():
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         kind: Kind = fields.choice("A user has", KINDS, QUESTION.key("kind"))
         asked = (kind, parameters.epsilon, parameters.delta)
         fields.button("Train", "examples_per_user_train", "school", start, *asked)

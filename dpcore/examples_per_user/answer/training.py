@@ -115,8 +115,8 @@ def what_was_done(trained: Trained) -> str:
     users = wording.counted(len(SIZES), "invented user")
     return (
         f"Softmax regression, {users} with 1 to {BOUNDS[-1]} digits, {STEPS} steps, B = {BATCH:.0f}, ε and δ as above; "
-        f"{wording.counted(trained.seeds, 'seed')}. Mean ± standard error over seeds, on digits held out; the best of "
-        f"three learning rates was picked on others. r = {wording.number(trained.alike)}, computed from these public "
+        f"{wording.counted(trained.seeds, 'seed')}. Mean ± standard error over seeds, on digits held out; the better "
+        f"of two learning rates was picked on others. r = {wording.number(trained.alike)}, computed from these public "
         "digits. Users' mean gradients are clipped to κ. Noise is simulated with NumPy: nothing is released."
     )
 

@@ -38,7 +38,7 @@ def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
 ) -> None:
     found = noise.multiplier(examples, rate, epsilon, 1e-6, steps)
     assert found == pytest.approx(expected, rel=5e-3)
-    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, noise.grid_of(epsilon))
+    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, 1e-3)
     assert 0.98 * epsilon <= spent <= epsilon * (1.0 + 1e-9)
     assert found <= noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
 
@@ -62,7 +62,9 @@ def test_the_quick_bound_never_spends_more_than_it_says(
     examples: int, rate: float, epsilon: float, steps: int, delta: float
 ) -> None:
     found = noise.multiplier_at_most(examples, rate, epsilon, delta, steps)
-    assert noise.epsilon_by_losses(found, examples, rate, steps, delta, noise.grid_of(epsilon)) <= epsilon
+    assert (
+        noise.epsilon_by_losses(found, examples, rate, steps, delta, noise.grid_of(epsilon, steps)) <= epsilon
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
 
 def test_a_coarse_grid_over_many_steps_would_say_much_more() -> None:
     sigma = noise.multiplier_at_most(4, 0.01, 0.13, 1e-6, 755)
-    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, noise.grid_of(0.13)) <= 0.13
+    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, noise.grid_of(0.13, 755)) <= 0.13
     assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, 1e-2) > 0.2
 
 
