@@ -69,3 +69,13 @@ def program(name: str, of: Training, label: str) -> Code:
         weights=weights,
     )
     return Code(text, "python", f"examples_per_user_{file}.py", ())
+
+
+def owners_program(bound: int) -> Code:
+    """Records of several owners: a program that keeps them, for a table of the person's own.
+
+    Args:
+        bound: k, records per user.
+    """
+    text = render(Path(__file__).with_name("keep_records.py"), version=VERSION, bound=bound)
+    return Code(text, "python", "keep_records.py", ())

@@ -64,6 +64,18 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
     )
     st.caption(f"{told.FAIRNESS} Found by {kept.order}.")
     cards.label(disclosure)
+    st.caption(
+        "The program keeps the records of a table of your own, with columns record and user, and proves it too."
+    )
+    st.download_button(
+        "Program for your table",
+        told.owners_program(kept.bound).text,
+        file_name="keep_records.py",
+        mime="text/plain",
+        key="examples_per_user_owners_program",
+        on_click="ignore",
+        icon=":material/download:",
+    )
 
 
 def _kept(data: Dataset, bound: float | None) -> Kept | None:

@@ -45,6 +45,7 @@ def answered(data: Dataset, parameters: ExamplesParameters, found: ExamplesFound
         good_enough=words.good_enough(of),
         parameters=parameters,
         found=of,
+        error=of.best.error,
         plots={
             "examples-error": lambda: plots.error(of, kind),
             "examples-noise": lambda: plots.noise(of, kind),

@@ -15,6 +15,7 @@ from dpcore.dataset import Dataset
 from dpcore.examples_per_user.noise import multiplier_at_most
 from dpcore.examples_per_user.owners import MOST_PAIRS, Kept, Ownership
 from dpcore.examples_per_user.parameters import ExamplesParameters
+from dpcore.examples_per_user.programs import owners_program as owners_program
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
 from dpcore.common.errors import InvalidInput
 from dpcore.examples_per_user import noise, rdp
 from dpcore.examples_per_user.owners import PRICE_UNIT, Ownership, at_most, invented, keep_most
+from dpcore.examples_per_user.programs import owners_program
 
 
 def brute(of: Ownership, bound: int) -> int:
@@ -116,3 +121,33 @@ def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
     assert noise.multiplier_at_most(4, 1.0, 4.0, 1e-6, 100, replaced=True) == pytest.approx(
         2.0 * noise.multiplier_at_most(4, 1.0, 4.0, 1e-6, 100)
     )
+
+
+def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blanks around names, names that look like nothing, lines that stand twice, a quoted comma."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    names = ["NA", "null", '"a, b"', "007", "7", "é"]
+    lines = [
+        f"r{record},{names[user]}" for record in range(40) for user in rng.choice(6, size=rng.integers(1, 4))
+    ]
+    text = "\n".join(["record,user", *lines, f" {lines[0].replace(',', ' , ', 1)} "])
+    (tmp_path / "owners.csv").write_text(text, encoding="utf-8")
+    found = keep_most(Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})
+    kept = pd.read_csv(tmp_path / "kept_records.csv")["record"].tolist()
+    assert len(set(kept)) == len(kept)
+    assert (
+        f"of 40 records kept, at most 3 of a user; no choice keeps more than {found.at_most}"
+        in printed.getvalue()
+    )
+    held = [line.split(",", 1)[1] for line in set(lines) if line.split(",", 1)[0] in kept]
+    assert max(held.count(name) for name in names) <= 3
+    # Ties are drawn anew each time.
+    assert abs(len(kept) - found.count) <= 1
+    (tmp_path / "owners.csv").write_text("record,user\nr1,  \n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="no owner"):
+        exec(compile(owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})

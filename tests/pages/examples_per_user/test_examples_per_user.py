@@ -15,8 +15,9 @@ import pytest
 
 from dpcore.answer import Answer
 from dpcore.answer.stage import Stage
+from dpcore.code import Code
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -231,3 +232,14 @@ def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> 
     assert sum(rows["Kept"]) == kept.count  # type: ignore[arg-type]
     said = owners_told.numbers(kept, of)
     assert said[1].value == kept.at_most
+
+
+def test_on_a_dp_release_its_label_stands_at_everything() -> None:
+    copy = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
+    made = quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
+    assert made.disclosure == copy
+    assert any("as if the DP release were the data" in one for one in made.assumed)
+    assert made.methods is not None
+    assert "discrete Laplace noise" in made.methods.text
+    assert made.code is not None
+    assert all("DP release" in form.text for _, form in made.code.forms if isinstance(form, Code))
