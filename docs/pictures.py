@@ -80,11 +80,13 @@ def _range(page: Page) -> None:
 # Data that make a page's own point; the others open on what they show first.
 FIELDS = {
     "mean": {
-        "data": "online-retail-lines",
+        "data": "shop-events",
         "epsilon": "1",
         "lower": "0",
-        "upper": "1",
-        "variance_source": "worst",
+        "upper": "100",
+        "variance_source": "values",
+        "target": "table",
+        "likeness": "values",
     },
     "quantile": {"data": "shop-events", "epsilon": "1"},
     "per_group": {"data": "shop-events", "epsilon": "1"},

@@ -82,7 +82,10 @@ class Question:
 ALONE = " None where the settings below name what is asked about."
 ASKED = {
     "mean_bound": Question(
-        "mean", takes=("value",), stated=("lower", "upper"), by_data=("counts", "variance_source")
+        "mean",
+        takes=("value",),
+        stated=("lower", "upper"),
+        by_data=("counts", "variance_source", "target", "likeness"),
     ),
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),

@@ -54,7 +54,13 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
     digits = [number.value for number in answer.answer.numbers if number.value is not None]
     assert [number["number"] for number in told["answers"][0]["numbers"] if "number" in number] == digits
     # Nobody said of what was entered beside private data that it was not read off them.
-    assert set(told["question"]["entered_beside_private_data"]) == {"counts", "epsilon", "upper"}
+    assert set(told["question"]["entered_beside_private_data"]) == {
+        "counts",
+        "epsilon",
+        "likeness",
+        "target",
+        "upper",
+    }
     assert "exact copies" in err
     below = ss.mean_bound(EVENTS, **{**MEAN, "lower": -1e3})
     assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{below}\n"

@@ -8,6 +8,7 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -30,10 +31,16 @@ def mean(events: pd.DataFrame):
 
 
 def test_a_mean_has_the_bound_and_the_error_of_brute_force(events, mean):
-    # Epasto et al. 2020, section 3, under the worst variance, (U - L)^2 / 4: the values are private.
+    # About the mean of this table, under the worst variance, (U - L)^2 / 4, as the values are private. A fifth of that
+    # lies between users: with n_h rows kept, shares p of the rows and k of the kept ones, the variance is
+    # sigma^2 (sum (k - p)^2 / 5 + 4/5 (1 / n_h - 1 / n)), and 2 (B h / n_h)^2 is the noise.
     rows = events["user_id"].value_counts().to_numpy()
-    kept = {cap: rows.clip(max=cap).sum() for cap in range(1, rows.max() + 1)}
-    errors = {cap: math.sqrt(2500 / n + 2 * (100 * cap / n) ** 2) for cap, n in kept.items()}
+    equal, errors = rows / rows.sum(), {}
+    for cap in range(1, rows.max() + 1):
+        kept = rows.clip(max=cap)
+        n = kept.sum()
+        between, within = np.sum((kept / n - equal) ** 2), 1 / n - 1 / rows.sum()
+        errors[cap] = math.sqrt(2500 * (0.2 * between + 0.8 * within) + 2 * (100 * cap / n) ** 2)
     best = min(errors, key=errors.__getitem__)
     assert (mean.bound, isinstance(mean.bound, int)) == (best, True)
     assert mean.error == pytest.approx(errors[best])

@@ -27,7 +27,10 @@ class ReleaseSetting:
         upper: Values above are lowered to it.
         variance_share: sigma^2 over (upper - lower)^2 that the bound goes by; None where it goes by none.
         mean_share: (mean - lower) / (upper - lower) that it goes by; None for the mean at which the error is worst.
-        values_read: Whether either was read off the values.
+        values_read: Whether anything was read off the values.
+        of_table: Whether the mean that the bound is best for is that of the table itself, not of a population.
+        on_values: Whether it is best on the values themselves, so that nothing is assumed of them.
+        user_share: rho, the share of the variance that is taken to lie between users; 0 for independent rows.
         noise: Added to what is released.
         delta: Of the release; None with pure epsilon-DP.
         measure: What the best bound of a sum or a count minimises; None for other releases.
@@ -43,6 +46,9 @@ class ReleaseSetting:
     variance_share: float | None = None
     mean_share: float | None = None
     values_read: bool = False
+    of_table: bool = False
+    on_values: bool = False
+    user_share: float = 0.0
     noise: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure | None = None
@@ -57,7 +63,8 @@ class ReleaseSetting:
     def basis(self) -> ReleaseSetting:
         """The same without what the best bound does not depend on: names, the range itself, where numbers come from.
 
-        At the mean where the error is worst, a release with private counts errs as one with public counts.
+        At the mean where the error is worst, a release with private counts errs as one with public counts. For
+        independent rows the mean of a table errs less than that of a population by what no bound changes.
         """
         same = self.mean_share is None and self.released is Released.MEAN
         return replace(
@@ -66,6 +73,8 @@ class ReleaseSetting:
             lower=None,
             upper=None,
             values_read=False,
+            of_table=self.of_table and self.user_share > 0.0,
+            variance_share=None if self.on_values else self.variance_share,
             neighbours=Neighbours.REPLACE_VALUES if same else self.neighbours,
             # A mean of 0.3 errs as one of 0.7: p^2 + (1 - p)^2.
             mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),

@@ -168,6 +168,10 @@ class Choice:
         noise: The noise under which the bound was chosen.
         max_rows: Upper bound on rows per user, whole, at least 1; of a release per group, per user and group.
         threshold: Upper bound on a user's weight in rows (smooth weights), real-valued, above 0.
+        weight_of_rows: a of smooth weights for a mean: a user with s rows weighs s (a + b / (1 + (s - 1) rho)), up to
+            the threshold; at least 0.
+        weight_of_users: b, at least 0; 0 where a row weighs the same whoever's it is, up to the threshold.
+        user_share: rho in [0, 1], how alike the rows of one user are.
         max_total: Upper end of the range that a user's total is clamped to, in the column's unit; of a release per
             group, their total in a group.
         min_total: Lower end of it.
@@ -205,6 +209,9 @@ class Choice:
     noise: NoiseKind = NoiseKind.LAPLACE
     max_rows: int | None = None
     threshold: float | None = None
+    weight_of_rows: float = 1.0
+    weight_of_users: float = 0.0
+    user_share: float = 0.0
     max_total: float | None = None
     min_total: float = 0.0
     max_groups: int | None = None
@@ -261,6 +268,10 @@ class Choice:
         for name in ("threshold", "max_norm", "budget", "largest_user_weight"):
             if name in given:
                 problems.positive(**{name: getattr(self, name)})
+        problems.non_negative(weight_of_rows=self.weight_of_rows, weight_of_users=self.weight_of_users)
+        problems.between(0.0, 1.0, user_share=self.user_share)
+        if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.grows:
+            problems.add("weights that grow otherwise than rows belong to the smooth weights of a mean")
         if "exponent" in given:
             problems.between(0.0, 1.0, exponent=self.exponent)
         problems.positive(inflation=self.inflation)
@@ -291,6 +302,12 @@ class Choice:
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
         for q in self.quantiles:
             problems.inside(0.0, 1.0, **{"a quantile": q})
+
+    @property
+    def grows(self) -> bool:
+        """Whether smooth weights grow otherwise than with a user's rows."""
+        plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
+        return not plain and self.released is Released.MEAN and self.threshold is not None
 
     @property
     def is_private(self) -> bool:
@@ -355,7 +372,8 @@ class Choice:
         if self.training is not None and self.training.rule is not None:
             return self.training.rule.words(float(self.threshold or 0.0))
         if self.threshold is not None:
-            return f"smooth weights, no user above the weight of {self.threshold!r} rows"
+            alike = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
+            return f"smooth weights, no user above the weight of {self.threshold!r} rows{alike}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_groups is not None:

@@ -1,6 +1,7 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
-from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource, usual
+from dpcore.mean.models import Growth, Target
+from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, usual
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,
@@ -10,9 +11,12 @@ from dpcore.mean.public_counts import (
     SmoothChoice,
     best_cap,
     best_smooth,
+    cap_stretches,
     capped_error,
     capped_variance,
     caps_within,
+    error_curve,
+    growth,
     smooth_error,
     smooth_variance,
     user_weight,

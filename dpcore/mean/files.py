@@ -13,6 +13,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
+from dpcore.mean.assumed import assumptions
 from dpcore.report.csv_files import columns_csv
 
 
@@ -52,8 +53,9 @@ def pair_weights_csv(
 ) -> str:
     """Weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
 
-    Columns: ``size`` (rows per user), ``users``, ``row_weight`` = min(h, size) / size, ``user_weight`` =
-    min(h, size), ``rows_kept_at_cap`` (each with weight 1), ``label``. Laplace noise of scale B h / epsilon
+    Columns: ``size`` (rows per user), ``users``, ``row_weight`` = user_weight / size, ``user_weight`` =
+    min(h, size), or where users differ their growing weight, at most h, ``rows_kept_at_cap`` (each with weight 1),
+    ``label``. Laplace noise of scale B h / epsilon
     goes on each of the two sums, with h the threshold or the cap.
 
     Args:
@@ -63,7 +65,7 @@ def pair_weights_csv(
         disclosure: Whether the data are public, private or a release; the file names it.
     """
     sizes = problem.histogram.sizes
-    kept = np.minimum(threshold, sizes.astype(np.float64))
+    kept = mean.growth(problem, threshold).in_rows(threshold, sizes.astype(np.float64))
     return columns_csv(
         {
             "size": sizes,
@@ -109,8 +111,14 @@ def mean_choice_json(
         "threshold": smooth.threshold,
         "smooth": error_parts(smooth),
     }
-    assumptions = private_counts.ASSUMPTIONS if private else mean.ASSUMPTIONS
-    return choice_document(dataset, "mean", {**to_values(parameters), **setting}, data, answer, assumptions)
+    if problem.table is None:
+        read_share = parameters.likeness is mean.Likeness.FROM_VALUES and dataset.values is not None
+        data |= {
+            "user_share": problem.user_share,
+            "user_share_label": label if read_share else "public input",
+        }
+    asked = {**to_values(parameters), **setting}
+    return choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
 
 
 _PUBLIC_COUNTS = {
@@ -136,6 +144,7 @@ def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
         "variance": choice.variance,
         "sampling_variance": choice.sampling_variance,
         "privacy_variance": choice.privacy_variance,
+        **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
         **proof(choice.certificate),

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached
 from dpcore.mean.curves import BoundCurve
+
+
+class Target(enum.Enum):
+    """Which mean the release is to come close to."""
+
+    TABLE = "table"
+    """That of the rows in this very table."""
+    POPULATION = "population"
+    """That of the distribution which users and their rows come from."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +74,24 @@ class Growth:
     extra_users: float = 0.0
     user_share: float = 0.0
 
-    def of(self, rows: FloatArray | float) -> FloatArray:
+    def of(self, rows: npt.ArrayLike) -> FloatArray:
         """w(s) at numbers of rows above 0, of their shape; it rises with them."""
         s = np.asarray(rows, dtype=np.float64)
         return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
+
+    def in_rows(self, threshold: float, rows: npt.ArrayLike) -> FloatArray:
+        """Weights of users scaled so that at the threshold they are the threshold, which none exceeds."""
+        if self.plain:
+            return np.asarray(np.minimum(threshold, rows))
+        return np.asarray(np.minimum(threshold, self.of(rows) * self._scale(threshold)))
+
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """``extra_rows`` and ``extra_users`` of weights that are scaled so."""
+        scale = 1.0 if self.plain else self._scale(threshold)
+        return self.extra_rows * scale, self.extra_users * scale
+
+    def _scale(self, threshold: float) -> float:
+        return threshold / float(self.of(threshold))
 
     @property
     def plain(self) -> bool:

@@ -110,12 +110,15 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     def _unit_noise(self) -> float:
         return super()._unit_noise * self.privacy_factor
 
-    def noise_share(self, bound: float) -> float:
+    def noise_share(self, bound: float, smooth: bool = False) -> float:
         """Standard deviation of the noise on the sum of weights, over that sum, at bound h.
 
-        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h).
+        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h). Under
+        ``smooth`` weights the largest weight stands in the place of h / n_h.
         """
-        share = 2.0 * bound / (self.epsilon * float(self.histogram.kept_rows(bound)))
+        error = public_counts.smooth_error if smooth else public_counts.capped_error
+        largest = math.sqrt(float(error(self, bound).privacy_variance) / self._unit_noise)
+        share = 2.0 * largest / self.epsilon
         return share if self.release is Release.PAIR else math.sqrt(2.0) * share
 
 

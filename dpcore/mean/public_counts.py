@@ -3,12 +3,16 @@
 Setting (Epasto et al. 2020, section 3): contribution counts are public; values lie in [0, B] with variance
 sigma^2 and are independent; neighbours differ in one user's values; the release adds Laplace noise for
 epsilon-DP. All errors here are variances in (unit of the values)^2.
+
+What the release is to come close to, and what is assumed of users, is `MeanProblem.target` and what stands beside it;
+by default it is the paper's. The other models are `dpcore.mean.population`, `dpcore.mean.counts_only` and
+`dpcore.mean.this_table`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +25,11 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.mean.counts_only import CountsOnly
+from dpcore.mean.curves import BoundCurve, holding
+from dpcore.mean.models import Best, Growth, Losses, Model, Target
+from dpcore.mean.population import Population
+from dpcore.mean.this_table import AtHand, TableValues
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """What the guarantee of this setting covers."""
@@ -45,6 +54,10 @@ class MeanProblem:
         value_bound: B, the length of the interval that values are clamped to, above 0, in the values' unit.
         value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared. Values in
             [0, B] cannot vary by more than B^2 / 4; larger figures are allowed, since the formulas are.
+        target: Which mean the release is to come close to.
+        user_share: rho in [0, 1], the share of sigma^2 that lies between users; at 0 rows are independent.
+        table: The values themselves, where the target is their mean: then nothing is assumed of users, and sigma^2 and
+            rho are not used. None where they are not to be read.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
@@ -54,11 +67,18 @@ class MeanProblem:
     epsilon: float
     value_bound: float
     value_variance: float
+    target: Target = field(default=Target.POPULATION, kw_only=True)
+    user_share: float = field(default=0.0, kw_only=True)
+    table: TableValues | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
             problems.non_negative(value_variance=self.value_variance)
+            problems.of_kind(Target, target=self.target)
+            problems.between(0.0, 1.0, user_share=self.user_share)
+            if self.table is not None and self.target is not Target.TABLE:
+                problems.add("values are read where the target is the mean of this table, and only there")
         # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
             raise refusal(
@@ -70,6 +90,17 @@ class MeanProblem:
     def _unit_noise(self) -> float:
         """2 (B / epsilon)^2: variance of the noise for a user who holds all the weight."""
         return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
+
+    @cached_property
+    def model(self) -> Model | None:
+        """What is assumed of users; None for the paper's independent rows."""
+        if self.table is not None:
+            return AtHand(self.table, self._unit_noise)
+        if self.target is Target.TABLE:
+            return CountsOnly(self.histogram, self._unit_noise, self.value_variance, self.user_share)
+        if self.user_share == 0.0:
+            return None
+        return Population(self.histogram, self._unit_noise, self.value_variance, self.user_share)
 
     @property
     def trade_off(self) -> float:
@@ -84,15 +115,17 @@ class MeanError:
     Attributes:
         sampling_variance: Variance of the (weighted) mean before noise, (unit of the values)^2.
         privacy_variance: Variance of the Laplace noise, (unit of the values)^2.
+        shift: Bias before noise with its sign, in the values' unit; 0 where it is not known.
     """
 
     sampling_variance: FloatArray
     privacy_variance: FloatArray
+    shift: FloatArray = field(default_factory=lambda: np.zeros(()))
 
     @property
     def variance(self) -> FloatArray:
-        """Both parts together."""
-        return np.asarray(self.sampling_variance + self.privacy_variance)
+        """All parts together, the square of the shift among them."""
+        return np.asarray(self.sampling_variance + self.privacy_variance + self.shift**2)
 
 
 @dataclass(frozen=True)
@@ -101,11 +134,12 @@ class _Choice:
     privacy_variance: float
     certificate: Certificate
     ended: str
+    shift: float = field(default=0.0, kw_only=True)
 
     @property
     def variance(self) -> float:
-        """Expected squared error, (unit of the values)^2."""
-        return self.sampling_variance + self.privacy_variance
+        """Expected squared error, (unit of the values)^2, the square of the shift included."""
+        return self.sampling_variance + self.privacy_variance + self.shift**2
 
     @property
     def standard_error(self) -> float:
@@ -122,8 +156,10 @@ class SmoothChoice(_Choice):
             share the weight of h such rows among all of theirs.
         sampling_variance: Part of the expected squared error due to sampling.
         privacy_variance: Part due to privacy noise.
-        certificate: The variance beside a dual lower bound for *all* weights.
+        certificate: The variance beside a dual lower bound for *all* weights; where values are read, beside one for all
+            thresholds.
         ended: How the search ended, a sentence.
+        shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
     """
 
     threshold: float
@@ -139,6 +175,7 @@ class CapChoice(_Choice):
         privacy_variance: Part due to privacy noise.
         certificate: The variance beside a lower bound for all whole caps.
         ended: How the search ended, a sentence.
+        shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
     """
 
     max_contributions: int
@@ -152,13 +189,21 @@ def _error(problem: MeanProblem, losses: weights.Losses) -> MeanError:
 
 
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
-    """Both parts of v(h); shapes and source as `smooth_variance`."""
+    """All parts of v(h); shapes and source as `smooth_variance`."""
+    if problem.model is not None:
+        return _of_model(problem, problem.model.smooth(np.asarray(thresholds, dtype=np.float64)))
     return _error(problem, weights.smooth_losses(problem.histogram, thresholds))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
-    """Both parts of v'(h); shapes and source as `capped_variance`."""
+    """All parts of v'(h); shapes and source as `capped_variance`."""
+    if problem.model is not None:
+        return _of_model(problem, problem.model.capped(np.asarray(caps, dtype=np.float64)))
     return _error(problem, weights.capped_losses(problem.histogram, caps))
+
+
+def _of_model(problem: MeanProblem, losses: Losses) -> MeanError:
+    return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -194,13 +239,23 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
 
 def best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """The best weights of all, exactly, with a certificate; see `dpcore.common.weights.best_smooth`."""
+    """The best weights of all, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
+
+    Where values are read, the best threshold of all.
+    """
+    if problem.model is not None:
+        found = problem.model.best_smooth()
+        return SmoothChoice(**_as_found(smooth_error(problem, found.bound), found), threshold=found.bound)
     best = weights.best_smooth(problem.histogram, problem.trade_off)
     return SmoothChoice(**_in_units(problem, best), threshold=best.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """The best whole cap between s_1 and s_m, exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
+    if problem.model is not None:
+        found = problem.model.best_cap()
+        error = capped_error(problem, found.bound)
+        return CapChoice(**_as_found(error, found), max_contributions=int(found.bound))
     best = weights.best_cap(problem.histogram, problem.trade_off)
     return CapChoice(**_in_units(problem, best), max_contributions=int(best.bound))
 
@@ -218,6 +273,22 @@ def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
     }
 
 
+def _as_found(error: MeanError, best: Best) -> dict[str, Any]:
+    """The fields of `_Choice`: the optimum of a model."""
+    return {
+        "sampling_variance": float(error.sampling_variance),
+        "privacy_variance": float(error.privacy_variance),
+        "shift": float(error.shift),
+        "certificate": best.certificate,
+        "ended": best.ended,
+    }
+
+
+def growth(problem: MeanProblem, threshold: float) -> Growth:
+    """How much users weigh below a threshold; at and beyond it all weigh the same."""
+    return Growth() if problem.model is None else problem.model.growth(threshold)
+
+
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
     """Weight of one data point of a user of each size.
 
@@ -227,28 +298,55 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
         sizes: Rows per user, at least 1, any shape.
 
     Returns:
-        min(h, s) / (s n_h), float64 of the shape of ``sizes``; over all rows of all users they sum to 1.
+        min(h, s) / (s n_h), float64 of the shape of ``sizes``; over all rows of all users they sum to 1. Where users
+        differ, `Growth` of min(h, s) in the place of min(h, s).
 
     Source: Epasto et al. 2020, lemma 3.
     """
     s = np.asarray(sizes, dtype=np.float64)
-    return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
+    grows = growth(problem, threshold)
+    if grows.plain:
+        return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
+    held = problem.histogram
+    total = grows.of(np.minimum(threshold, held.sizes.astype(np.float64))) @ held.users.astype(np.float64)
+    return np.asarray(grows.of(np.minimum(threshold, s)) / s / total)
 
 
-def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
-    """The caps whose standard error is at most (1 + ``excess``) times that of the best cap.
+def cap_stretches(problem: MeanProblem, excess: float = 0.05) -> tuple[tuple[int, int], ...]:
+    """The caps whose error is at most (1 + ``excess``) times that of the best cap.
 
     Returns:
-        (smallest, largest) such cap from 1 to s_m, in rows per user; an interval: v' is quasi-convex on [s_1, s_m]
-        and falls below s_1, where only the sampling error changes. A cap above s_m keeps no more rows than s_m.
+        (smallest, largest) of each stretch of such caps from 1 to s_m, in rows per user, ascending. For independent
+        rows it is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A
+        cap above s_m keeps no more rows than s_m.
     """
     best = best_cap(problem)
+    limit = best.variance * (1.0 + excess) ** 2
+    if problem.model is not None:
+        found = problem.model.cap_curve().stretches(limit, whole=True)
+        return tuple((int(low), int(high)) for low, high in found)
     low, high = weights.stretch_within(
         lambda caps: capped_variance(problem, caps),
         best=float(best.max_contributions),
         low=1.0,
         high=float(problem.histogram.max_size),
-        limit=best.variance * (1.0 + excess) ** 2,
+        limit=limit,
         whole=True,
     )
+    return ((int(low), int(high)),)
+
+
+def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
+    """The stretch of `cap_stretches` that holds the best cap."""
+    low, high = holding(cap_stretches(problem, excess), best_cap(problem).max_contributions)
     return int(low), int(high)
+
+
+def error_curve(problem: MeanProblem, capped: bool) -> BoundCurve | None:
+    """The error over the bound where it may have several valleys; None where it has one.
+
+    One valley has the error of all weights of users whose counts alone are known, and that of caps for a population.
+    """
+    if isinstance(problem.model, AtHand):
+        return problem.model.cap_curve() if capped else problem.model.smooth_curve()
+    return problem.model.cap_curve() if isinstance(problem.model, CountsOnly) and capped else None

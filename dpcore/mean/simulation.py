@@ -13,7 +13,9 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
+from dpcore.mean.models import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.public_counts import capped_error, growth, smooth_error
 
 MAX_RUNS = 1_000_000
 BINOMIAL_LIMIT = 10**15
@@ -51,9 +53,10 @@ def simulate(
 ) -> MeanSimulation:
     """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
 
-    Rows are independent and take two values, mu - sigma sqrt(p / (1 - p)) and mu + sigma sqrt((1 - p) / p)
-    with p = mu / B the probability of the larger: mean and variance are the problem's, and both lie in [0,
-    B].
+    Where users differ or the target is the mean of a table, the weighted sum before noise is drawn as normal, with the
+    mean and the variance of the model. Else rows are independent and take two values,
+    mu - sigma sqrt(p / (1 - p)) and mu + sigma sqrt((1 - p) / p) with p = mu / B the probability of the larger: mean
+    and variance are the problem's, and both lie in [0, B].
 
     Args:
         problem: The question; ``value_mean`` must be given, strictly inside (0, B), and ``value_variance`` be
@@ -69,6 +72,7 @@ def simulate(
         InvalidInput: A figure is out of its range; all problems at once.
     """
     mu, big_b = _checked_for_simulation(problem, bound, capped, runs)
+    truth = mu if problem.table is None else mu - problem.table.clamping
     generator = np.random.default_rng(seed)
     block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000, runs)
     found = np.empty(runs)
@@ -84,7 +88,7 @@ def simulate(
         progress(done / runs)
     if done == 0:
         return MeanSimulation(math.nan, math.nan, math.nan, 0, True)
-    miss = found[:done] - mu
+    miss = found[:done] - truth
     spread = float(np.std(miss**2, ddof=1)) / math.sqrt(done) if done > 1 else math.nan
     return MeanSimulation(float(np.mean(miss**2)), spread, float(np.mean(miss)), done, cancelled)
 
@@ -167,6 +171,8 @@ def _weighted_sums(
 ) -> tuple[FloatArray, float]:
     """The sum of w y over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
     assert problem.value_mean is not None
+    if problem.model is not None:
+        return _sums_of_model(problem, bound, capped, runs, generator)
     mu, p = problem.value_mean, problem.value_mean / problem.value_bound
     sigma = math.sqrt(problem.value_variance)
     low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
@@ -183,6 +189,22 @@ def _weighted_sums(
     deviations = (ones - rows * p) @ weight
     total_weight = float(weight @ rows)
     return mu * total_weight + (high - low) * deviations, total_weight
+
+
+def _sums_of_model(
+    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+) -> tuple[FloatArray, float]:
+    """The same where the problem's own model says how far the weighted mean lies from the target."""
+    assert problem.value_mean is not None
+    error = (capped_error if capped else smooth_error)(problem, bound)
+    sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
+    grows = Growth() if capped else growth(problem, bound)
+    weight = float(grows.in_rows(bound, sizes) @ users)
+    middle = problem.value_mean + float(error.shift)
+    if problem.table is not None:
+        middle -= problem.table.clamping
+    drawn = generator.normal(middle, math.sqrt(float(error.sampling_variance)), runs)
+    return np.clip(drawn, 0.0, problem.value_bound) * weight, weight
 
 
 def _released(

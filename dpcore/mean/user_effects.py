@@ -124,6 +124,27 @@ class UserShare:
         return min(max(self.estimate, 0.0), 1.0)
 
 
+def size_slope(clamped: Clamped) -> float:
+    """How clearly the values rise with the number of rows of a user: the t value of a regression over users.
+
+    Each user's mean is regressed on the logarithm of their rows, all users counting alike.
+
+    Returns:
+        Slope over its standard error, negative where users with more rows have lower values; 0 where all users have
+        equally many rows, there are fewer than three, or all means are the same.
+    """
+    x, y = np.log(clamped.sizes), clamped.user_means
+    x, y = x - x.mean(), y - y.mean()
+    across = float(x @ x)
+    if x.size < 3 or across <= 1e-12 * x.size:
+        return 0.0
+    slope = float(x @ y) / across
+    left = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
+    # Means that lie on a line but for rounding have no scatter to go by.
+    least = 1e-24 * float((clamped.user_means**2).sum()) / x.size
+    return slope / math.sqrt(max(left, least) / across) if max(left, least) > 0.0 else 0.0
+
+
 NORMAL_95 = 1.96
 
 

@@ -8,18 +8,18 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
 from dpcore.mean.answer import MeanFound, answered, find
-from dpcore.mean.user_effects import Clamped, clamp
+from dpcore.mean.read_values import ReadValues
 from pages.shared.base.cache import cached
 
 
 @cached(max_entries=8)
-def _clamped(digest: str, lower: float, upper: float, _data: Dataset) -> Clamped | None:
-    return clamp(_data.values, lower, upper) if _data.values is not None else None
+def _read(digest: str, lower: float, upper: float, _data: Dataset) -> ReadValues | None:
+    return ReadValues.of(_data, lower, upper)
 
 
 @cached(max_entries=16)
 def _found(digest: str, parameters: MeanParameters, _data: Dataset) -> MeanFound:
-    return find(_data, parameters, _clamped(digest, parameters.lower, parameters.upper, _data))
+    return find(_data, parameters, _read(digest, parameters.lower, parameters.upper, _data))
 
 
 def mean_answer(data: Dataset, parameters: MeanParameters) -> Answer:

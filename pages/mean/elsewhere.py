@@ -24,7 +24,8 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
     if lower is None or upper is None:
         return None
     try:
-        return MeanParameters(epsilon, lower, upper, source, entered, counts=state[QUESTION.key("counts")])
+        users = {name: state[QUESTION.key(name)] for name in ("counts", "target", "likeness", "user_share")}
+        return MeanParameters(epsilon, lower, upper, source, entered, **users)
     except InvalidInput:
         return None
 
@@ -52,14 +53,18 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
         return ""
     why, other = _why(here, there.setting), wording.number(found)
     if there.setting.values_read and data.is_private:
-        why = (
-            "it reads σ² off the values, which are private. A private choice cannot, and takes the worst case"
-        )
+        why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
     return f"*Mean* finds {other} for this release and this page {wording.number(number)}: {why}."
 
 
 def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
-    if "variance_share" in here.differing(there):
+    differing = here.differing(there)
+    if "on_values" in differing:
+        return "it goes by the error on the values of this very table, here σ² is all that is known of them"
+    if "user_share" in differing:
+        share = wording.number(there.user_share, 2)
+        return f"it takes a share ρ = {share} of the variance to lie between users, here rows are independent"
+    if "variance_share" in differing:
         shares = (wording.number(one.variance_share or 0.0) for one in (there, here))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)
     return (

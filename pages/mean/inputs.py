@@ -10,6 +10,7 @@ from dpcore.answer.value_range import Outside
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
+from dpcore.mean.answer import words
 from dpcore.mean.private_counts import PrivateCountsProblem
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields
@@ -22,18 +23,11 @@ FROM_VALUES = mean.VarianceSource.FROM_VALUES
 def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    state, source_key = st.session_state, QUESTION.key("variance_source")
-    if data.release is not None and state[source_key] is FROM_VALUES:
-        state[source_key] = mean.VarianceSource.WORST_CASE  # A release has no values.
+    _without_values(data)
     with places.line:
         fields.draw_all(QUESTION, "lower", "upper")
     with places.more("mean_more"):
-        fields.draw(QUESTION, "counts")
-        sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
-        source = fields.draw(QUESTION, "variance_source", options=sources)
-        entered = source is mean.VarianceSource.ENTERED
-        if entered:
-            fields.draw(QUESTION, "value_variance")
+        entered = _settings(data)
     with places.notes:
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         if value_range.ask(data, ends):
@@ -42,32 +36,86 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         parameters: mean.MeanParameters | None = fields.build(
             QUESTION, unused=() if entered else ("value_variance",), aside=QUESTION.own
         )
-        if parameters is not None and data.values is None and parameters.variance_source is FROM_VALUES:
-            st.caption("These data have no values to read σ² from: the worst case stands in for it.")
+        if parameters is not None and data.values is None and words.looks(parameters):
+            st.caption(
+                "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
+            )
     return parameters
+
+
+def _without_values(data: Dataset) -> None:
+    """A release has no values to be read."""
+    state = st.session_state
+    for name, read, instead in (
+        ("variance_source", FROM_VALUES, mean.VarianceSource.WORST_CASE),
+        ("likeness", mean.Likeness.FROM_VALUES, mean.Likeness.ENTERED),
+    ):
+        if data.release is not None and state[QUESTION.key(name)] is read:
+            state[QUESTION.key(name)] = instead
+
+
+def _settings(data: Dataset) -> bool:
+    """All other inputs. Returns whether σ² is entered."""
+    fields.draw_all(QUESTION, "target", "counts")
+    released = data.release is not None
+    sources = [s for s in mean.VarianceSource if not (released and s is FROM_VALUES)]
+    source = fields.draw(QUESTION, "variance_source", options=sources)
+    entered = source is mean.VarianceSource.ENTERED
+    if entered:
+        fields.draw(QUESTION, "value_variance")
+    of_table = st.session_state[QUESTION.key("target")] is mean.Target.TABLE
+    if not (of_table and source is FROM_VALUES and data.values is not None):
+        kinds = [k for k in mean.Likeness if not (released and k is mean.Likeness.FROM_VALUES)]
+        if fields.draw(QUESTION, "likeness", options=kinds) is not mean.Likeness.INDEPENDENT:
+            fields.draw(QUESTION, "user_share")
+    fields.button("Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper)
+    return entered
+
+
+def _as_in_paper() -> None:
+    """The model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
+    st.session_state[QUESTION.key("target")] = mean.Target.POPULATION
+    st.session_state[QUESTION.key("likeness")] = mean.Likeness.INDEPENDENT
 
 
 def what_is_used(answer: Answer) -> str:
     """The quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.found.problem, answer.found.clamped
-    words = [
+    said = [
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
-        f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
+        f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
+        + (
+            ", the values themselves."
+            if problem.table is not None
+            else f", ρ = {wording.number(problem.user_share, 2)}."
+        )
     ]
     if clamped is not None:
         outside = Outside(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
-        words.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
+        said.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
     else:
         released = isinstance(answer.disclosure, ReleaseFacts)
         which = "A DP release has" if released else "These data have"
-        words.append(f"{which} no values, only counts: σ² cannot be read from them.")
+        said.append(f"{which} no values, only counts: σ² cannot be read from them.")
         if parameters.variance_source is FROM_VALUES:
-            words.append("The worst case stands in for it.")
+            said.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):
-        words.append(
+        said.append(
             "The effect of the noise is computed for the mean at which it is largest (L or U)."
             if problem.value_mean is None
             else "The effect of the noise is computed at the mean of the values, "
             f"{wording.number(parameters.lower + problem.value_mean)}."
         )
-    return " ".join(words)
+    return " ".join(said)
+
+
+def formula(answer: Answer) -> str:
+    """The file that says how this is computed."""
+    found = answer.found
+    if found.problem.table is not None:
+        name = "formula_table"
+    elif found.of_table or found.problem.user_share:
+        name = "formula_users"
+    else:
+        name = "formula"
+    return f"{name}_private" if found.private_counts and name == "formula" else name

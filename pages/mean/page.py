@@ -23,11 +23,11 @@ def body(places: layout.Places) -> None:
         main = plots.show(answer.plots["mean-error"]())
     of = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
-        "What independence hides": lambda: tabs.show_hidden(data, answer, main),
+        "When users differ": lambda: tabs.show_hidden(data, answer, main),
     }
     if private:
         of["Simulation"] = lambda: simulations.show(answer, data, main)
-    formula = "formula_private" if private else "formula"
+    formula = inputs.formula(answer)
     answer_tabs.show(
         places,
         QUESTION,

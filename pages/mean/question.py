@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, MeanParameters, VarianceSource, usual
+from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, usual
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
@@ -15,19 +15,19 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     """Value bounds for public values, and the settings that follow from the data, as `dpcore.mean.usual` has them.
 
     What the person chose stays: bounds that they entered, and settings that differ from those proposed; but that the
-    counts of private data are public, or that their variance may be read, was said of other data, and is asked anew.
+    counts of private data are public, or that their values may be read, was said of other data, and is asked anew.
     A release proposes no bounds: they are as entered, or forgotten.
     """
     found: dict[str, Any] = {}
     for name, value in usual(data).items():
-        if data.is_private or now[name] == now[f"{name}_proposed"]:
+        asked_anew = data.is_private and name != "target"
+        if asked_anew or now[name] == now[f"{name}_proposed"]:
             found |= {name: value, f"{name}_proposed": value}
-    if (
-        data.values is None
-        and data.release is not None
-        and now["variance_source"] is VarianceSource.FROM_VALUES
-    ):
-        found["variance_source"] = VarianceSource.WORST_CASE
+    if data.values is None and data.release is not None:
+        if now["variance_source"] is VarianceSource.FROM_VALUES:
+            found["variance_source"] = VarianceSource.WORST_CASE
+        if now["likeness"] is Likeness.FROM_VALUES:
+            found["likeness"] = Likeness.ENTERED
     if data.release is not None:
         return found
     ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
@@ -73,15 +73,42 @@ QUESTION = Question(
             first=1.0,
             shared="upper",
         ),
+        "target": public(
+            "The mean of",
+            "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
+            "from the mean of the population that users and their rows are drawn from.",
+            asked="The mean of",
+            names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
+        ),
         "variance_source": public(
-            "Variance of one row's value, σ²",
-            "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
-            asked="Variance of one row's value",
+            "What is known of the values",
+            "How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this "
+            "table, From values computes the error on the values themselves; of private values that is a private look.",
+            asked="What is known of the values",
             names={
                 VarianceSource.WORST_CASE: "Worst case",
                 VarianceSource.FROM_VALUES: "From values",
                 VarianceSource.ENTERED: "Entered",
             },
+        ),
+        "likeness": public(
+            "Rows of one user are alike",
+            "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the "
+            "paper. Assumed: you say the share. From values: read off them; of private values that is a private look.",
+            asked="How alike rows of one user are",
+            names={
+                Likeness.INDEPENDENT: "Not at all",
+                Likeness.ENTERED: "Assumed",
+                Likeness.FROM_VALUES: "From values",
+            },
+        ),
+        "user_share": of_values(
+            "Share ρ of the variance between users",
+            "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
+            "had 0.3 to 0.5, ratings and waiting times 0 to 0.1.",
+            asked="Share of the variance between users, assumed",
+            slider=(0.0, 1.0, 0.05),
+            width=300,
         ),
         "value_variance": of_values(
             "σ² (unit squared)",
@@ -107,7 +134,15 @@ QUESTION = Question(
             names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
         ),
     },
-    also=From.PUBLIC.each("proposed", "variance_source_proposed", "counts_proposed", "tabs", "runs")
+    also=From.PUBLIC.each(
+        "proposed",
+        "variance_source_proposed",
+        "counts_proposed",
+        "target_proposed",
+        "likeness_proposed",
+        "tabs",
+        "runs",
+    )
     | From.VALUES.each("simulated_mean")
     | From.DATA.each("simulation_job"),
     propose=propose,

@@ -24,11 +24,11 @@ def show_weights(answer: Answer, main: Plot) -> None:
 
 def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
     """What the assumption of independent rows hides."""
-    clamped = answer.found.clamped
-    if clamped is None:
+    read = answer.found.read
+    if read is None:
         stand_ins.say(data, "values, one per row", "Bring data with values")
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.found, clamped)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.found, read)))
     plots.show(on_same_bounds(answer.plots["mean-shift"](), main), y_only=True)
     cards.label(data.provenance)
 

@@ -171,7 +171,14 @@ def test_a_public_demo_shows_samples_and_takes_nothing(
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Mean").click()
     expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
     settle(page)
-    problem = mean.MeanProblem(samples.load("online-retail-lines").histogram, 1.0, 1.0, 0.25)
+    problem = mean.MeanProblem(
+        samples.load("online-retail-lines").histogram,
+        1.0,
+        1.0,
+        0.25,
+        target=mean.Target.TABLE,
+        user_share=0.2,
+    )
     best = wording.counted(mean.best_cap(problem).max_contributions, "row")
     number = page.locator(".st-key-mean_card .sweetspot-number .value")
     expect(number).to_have_text(re.compile(f"^{re.escape(best)}"))

@@ -158,8 +158,11 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
     assert after["traces"]["Best bound"] != before["traces"]["Best bound"]
     assert (after["x"], after["y"]) == (before["x"], before["y"])
-    # On private data the counts are private too, and the variance is the worst case: (U - L)^2 / 4.
-    problem = mean.private_counts.PrivateCountsProblem(histogram, moved, 100.0, 2500.0)
+    # On private data the counts are private too, the variance is the worst case, (U - L)^2 / 4, and a fifth of it is
+    # taken to lie between users.
+    problem = mean.private_counts.PrivateCountsProblem(
+        histogram, moved, 100.0, 2500.0, target=mean.Target.TABLE, user_share=0.2
+    )
     assert best_cap(page) == wording.counted(mean.private_counts.best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
@@ -169,10 +172,10 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
-    threshold = max(int(row["size"]) * float(row["row_weight"]) for row in rows)
-    assert [float(row["row_weight"]) for row in rows] == pytest.approx(
-        [min(1.0, threshold / int(row["size"])) for row in rows], rel=1e-12
-    )
+    threshold = mean.best_smooth(problem).threshold
+    weights = mean.growth(problem, threshold).in_rows(threshold, [float(row["size"]) for row in rows])
+    assert [float(row["user_weight"]) for row in rows] == pytest.approx(weights.tolist(), rel=1e-12)
+    assert [int(row["size"]) * float(row["row_weight"]) for row in rows] == pytest.approx(weights.tolist())
     assert 1 < threshold < max(int(row["size"]) for row in rows)
     assert sum(int(row["users"]) * int(row["size"]) for row in rows) == histogram.num_rows
     assert {row["label"] for row in rows} == {"computed from private data (do not publish)"}
@@ -223,7 +226,8 @@ def test_a_link_to_generated_data_opens_the_same_answer(page: Page, app_url: str
     settle(new_window)
     expect(new_window.locator(".st-key-shell_data")).to_contain_text(f"{histogram.num_rows:,} rows")
     assert epsilon(new_window) == 0.37
-    best = mean.best_cap(mean.MeanProblem(histogram, 0.37, 1.0, 0.25))
+    problem = mean.MeanProblem(histogram, 0.37, 1.0, 0.25, target=mean.Target.TABLE, user_share=0.2)
+    best = mean.best_cap(problem)
     assert best_cap(new_window) == best_cap(page) == wording.counted(best.max_contributions, "row")
     assert plot(new_window) == plot(page)
     assert copied_link(new_window) == link
@@ -256,7 +260,7 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
     everything = "\n".join(reached)
     for wanted in (
         "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
-        "More settings", "Copy 113", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
+        "More settings", "Copy 762", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
         "Copy: Sentences", "Copy: BibTeX", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
         assert wanted in everything, f"{wanted!r} is not among\n{everything}"

@@ -27,7 +27,8 @@ from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
-from dpcore.mean.parameters import Counts, MeanParameters, VarianceSource
+from dpcore.mean.models import Target
+from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
@@ -82,7 +83,9 @@ def said(answer: Reply) -> tuple[str, ...]:
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     frame = pd.read_csv(EVENTS)
     asked = ss.mean_bound(frame, **MEAN)
-    assert asked.parameters == MeanParameters(1, 0, 100, counts=Counts.PRIVATE)
+    assert asked.parameters == MeanParameters(
+        1, 0, 100, counts=Counts.PRIVATE, target=Target.TABLE, likeness=Likeness.ENTERED
+    )
     assert asked.disclosure is Disclosure.PRIVATE
     assert "do not publish" in str(asked)
     by_hand = frame.groupby("user_id").size().value_counts().to_dict()
@@ -213,7 +216,9 @@ def test_weights_and_pairs_are_named_and_what_is_no_number_is_none():
     frame = pd.read_csv(EVENTS)
     user = {"user": "user_id", "epsilon": 1}
     gain = ss.weights_gain(frame, **user)
-    assert gain.bound.max_contributions == ss.mean_bound(frame, **MEAN, counts="public").bound
+    assert (
+        gain.bound.max_contributions == ss.mean_bound(frame, **MEAN, counts="public", likeness="none").bound
+    )
     assert gain.bound.variance_ratio == pytest.approx(gain.error**2)
     tasks = ss.task_weights(frame, group="product", **user)
     users = frame.drop_duplicates(["user_id", "product"])["product"].value_counts()
@@ -285,7 +290,21 @@ def test_the_package_is_light_until_it_is_asked():
 @pytest.mark.parametrize(
     ("of", "parameters"),
     [
-        ("mean", MeanParameters(0.5, -3.0, 7.0, VarianceSource.ENTERED, 2.0, 4, Counts.PRIVATE)),
+        (
+            "mean",
+            MeanParameters(
+                0.5,
+                -3.0,
+                7.0,
+                VarianceSource.ENTERED,
+                2.0,
+                4,
+                Counts.PRIVATE,
+                Target.TABLE,
+                Likeness.ENTERED,
+                0.7,
+            ),
+        ),
         ("total", TotalParameters(1.0, own_bound=3.0)),
         ("total", TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6)),
         ("quantile", QuantileParameters(1.0, "0.1, 0.9", low=-1.0, high=2.0, bound_from=BoundFrom.COUNTS)),

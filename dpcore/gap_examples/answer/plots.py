@@ -44,7 +44,7 @@ def _shares(title: str) -> Axis:
 def variances(found: GapFound, data: Dataset) -> Plot:
     """The main figure: both variances in units of the best weights', with the proof's cap h'."""
     both, proof, paper = found.comparison, found.proof, gap_examples.PAPER_BOUND
-    bounds, _ = axis_limits(data.histogram, 1.0)
+    bounds, _ = axis_limits(both.problem)
     return Plot(
         "gap-data",
         "Variance against the bound",

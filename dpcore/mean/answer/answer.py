@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpcore import mean
 from dpcore.answer import Answer, Plot, ReleaseSetting
 from dpcore.code import Released
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts
 from dpcore.mean.answer import code, methods, plots, words
-from dpcore.mean.answer.found import MeanFound, clamped_values, find
+from dpcore.mean.answer.found import MeanFound, find, read_values
+from dpcore.mean.assumed import assumptions
 from dpcore.mean.parameters import MeanParameters
 
 
@@ -26,10 +26,11 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     Returns:
         The answer; its ``found`` is a `MeanFound`. Plots are computed when they are asked for.
 
-    Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`.
+    Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
+    `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
     """
-    of = find(data, parameters, clamped_values(data, parameters)) if found is None else found
-    clamped, private = of.clamped, of.private_counts
+    of = find(data, parameters, read_values(data, parameters)) if found is None else found
+    clamped = of.clamped
     figures: dict[str, Callable[[], Plot]] = {
         "mean-error": lambda: plots.errors(of, data, parameters.own_cap),
         "mean-weights": lambda: plots.weights(of, data),
@@ -40,7 +41,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),
         numbers=words.numbers(of),
-        assumptions=private_counts.ASSUMPTIONS if private else mean.ASSUMPTIONS,
+        assumptions=assumptions(of.problem),
         disclosure=data.provenance,
         facts=words.facts(of, data, parameters),
         proofs=(
@@ -62,7 +63,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
 def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
     """What the release is that the bound is for, with what is known of its values."""
     problem, width = found.problem, parameters.value_bound
-    read = found.clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES
+    read = found.clamped is not None and words.looks(parameters)
     around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Released.MEAN,
@@ -74,6 +75,9 @@ def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> Rele
         variance_share=problem.value_variance / width**2,
         mean_share=None if around is None else around / width,
         values_read=read,
+        of_table=found.of_table,
+        on_values=problem.table is not None,
+        user_share=problem.user_share,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore import mean
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, cap_form, forms, of_data, smooth_form
 from dpcore.common.privacy import Neighbours
@@ -13,19 +14,34 @@ from dpcore.mean.answer.found import MeanFound
 def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
     """The best cap and the best smooth weights for a mean."""
     relation = Neighbours.ADD_OR_REMOVE_USER if found.private_counts else Neighbours.REPLACE_VALUES
-    return mean_forms(found.cap.max_contributions, found.smooth.threshold, relation, dataset, parameters)
+    grows = mean.growth(found.problem, found.smooth.threshold)
+    return mean_forms(
+        found.cap.max_contributions, found.smooth.threshold, relation, dataset, parameters, grows
+    )
 
 
 def mean_forms(
-    cap: int, smooth: float, relation: Neighbours, dataset: Dataset, parameters: MeanParameters
+    cap: int,
+    smooth: float,
+    relation: Neighbours,
+    dataset: Dataset,
+    parameters: MeanParameters,
+    grows: mean.Growth | None = None,
 ) -> CodeChoice | None:
-    """A cap and smooth weights for a mean, as programs."""
+    """A cap and smooth weights for a mean, as programs; users weigh as many rows as they have unless it is given."""
+    of_rows, of_users = (1.0, 0.0) if grows is None else grows.coefficients(smooth)
+    weights = {
+        "threshold": smooth,
+        "weight_of_rows": of_rows,
+        "weight_of_users": of_users,
+        "user_share": 0.0 if grows is None else grows.user_share,
+    }
     base = of_data(dataset) | {"lower": parameters.lower, "upper": parameters.upper, "neighbours": relation}
     return forms(
         parameters.epsilon,
         base,
         [
             (cap_form(cap), Released.MEAN, {"max_rows": cap}),
-            (smooth_form(smooth), Released.MEAN, {"threshold": smooth}),
+            (smooth_form(smooth), Released.MEAN, weights),
         ],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from dpcore import mean
 from dpcore.answer import axes
 from dpcore.answer.against import Against, Further
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.shared_bound import Sharer
+from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts as mean_private
-from dpcore.mean.user_effects import Clamped, clamp
+from dpcore.mean.curves import holding
+from dpcore.mean.read_values import ReadValues
+from dpcore.mean.user_effects import Clamped
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -46,24 +49,40 @@ class MeanFound:
         problem: The question on these data.
         cap: The best cap.
         smooth: The best smooth weights.
-        within: Smallest and largest cap within 5 % of the best standard error, from 1 to s_m.
+        stretches: Smallest and largest cap of each stretch within 5 % of the best error, from 1 to s_m, ascending.
         bounds: Bounds of the curves in rows per user, ascending, shape (points,).
         capped: Error over ``bounds`` when capping.
         smoothed: Error over ``bounds`` under smooth weights.
         usual: Where counts are private too, what the usual route reaches, numerator and denominator released with
             half of epsilon each; None where they are public.
-        clamped: The values forced into [L, U], per user; None where the data have none.
+        read: What the values say, forced into [L, U]; None where the data have none.
     """
 
     problem: mean.MeanProblem
     cap: mean.CapChoice
     smooth: mean.SmoothChoice
-    within: tuple[int, int]
+    stretches: tuple[tuple[int, int], ...]
     bounds: FloatArray
     capped: mean.MeanError
     smoothed: mean.MeanError
     usual: UsualRoute | None = None
-    clamped: Clamped | None = None
+    read: ReadValues | None = None
+
+    @property
+    def clamped(self) -> Clamped | None:
+        """The values forced into [L, U], per user; None where the data have none."""
+        return None if self.read is None else self.read.clamped
+
+    @property
+    def within(self) -> tuple[int, int]:
+        """The stretch that holds the best cap."""
+        low, high = holding(self.stretches, self.cap.max_contributions)
+        return int(low), int(high)
+
+    @property
+    def of_table(self) -> bool:
+        """Whether the error is that about the mean of this very table."""
+        return self.problem.target is mean.Target.TABLE
 
     @property
     def private_counts(self) -> bool:
@@ -71,20 +90,19 @@ class MeanFound:
         return self.usual is not None
 
     def standard_error(self, cap: float) -> float:
-        """Standard error at any cap, in the values' unit."""
+        """Root of the expected squared error at any cap, in the values' unit."""
         return math.sqrt(float(mean.capped_variance(self.problem, cap)))
 
 
-def clamped_values(data: Dataset, parameters: mean.MeanParameters) -> Clamped | None:
-    """The values forced into [L, U], per user; None where the data have none."""
-    return None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
+def read_values(data: Dataset, parameters: mean.MeanParameters) -> ReadValues | None:
+    """What the values say, forced into [L, U]; None where the data have none."""
+    return ReadValues.of(data, parameters.lower, parameters.upper)
 
 
-def find(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None) -> MeanFound:
-    """Solve and evaluate; ``clamped`` is `clamped_values`, which does not depend on epsilon."""
+def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None) -> MeanFound:
+    """Solve and evaluate; ``read`` is `read_values`, which does not depend on epsilon."""
     histogram = data.histogram
-    known = () if clamped is None else (clamped.variance, clamped.mean)
-    problem = parameters.problem(histogram, *known)
+    problem = parameters.problem(histogram, read=read)
     if isinstance(problem, mean_private.PrivateCountsProblem):
         cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
     else:
@@ -96,12 +114,12 @@ def find(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
         problem=problem,
         cap=cap,
         smooth=smooth,
-        within=mean.caps_within(problem),
+        stretches=mean.cap_stretches(problem),
         bounds=bounds,
         capped=mean.capped_error(problem, bounds),
         smoothed=mean.smooth_error(problem, bounds),
         usual=_usual(problem, bounds),
-        clamped=clamped,
+        read=read,
     )
 
 
@@ -122,10 +140,9 @@ NOT_COMPARED = ("own_cap",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
-    """The best cap and its standard error at any epsilon."""
-    values = clamped_values(data, parameters)
-    known = (None, None) if values is None else (values.variance, values.mean)
-    problem = parameters.problem(data.histogram, *known)
+    """The best cap and its error at any epsilon."""
+    values = read_values(data, parameters)
+    problem = parameters.problem(data.histogram, read=values)
 
     wants_values = parameters.variance_source is mean.VarianceSource.FROM_VALUES
 
@@ -146,6 +163,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
             float(found.max_contributions),
             found.standard_error,
             math.sqrt(max(found.certificate.lower_bound, 0.0)),
+            **_in_parts(at, True, float(found.max_contributions)),
         )
 
     def smooth_sharer(epsilon: float) -> Sharer:
@@ -157,6 +175,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
             found.threshold,
             found.standard_error,
             math.sqrt(max(found.certificate.lower_bound, 0.0)),
+            **_in_parts(at, False, found.threshold),
         )
 
     smooth = Further(
@@ -169,7 +188,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     )
     return Against(
         "Best bound (rows per user)",
-        "Standard error (unit of the values)",
+        f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         best,
         lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
         data.histogram.sizes,
@@ -180,20 +199,50 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     )
 
 
+def _in_parts(problem: mean.MeanProblem, capped: bool, best: float) -> dict[str, Any]:
+    """What a `Sharer` says of the error about the mean of a table, which may have several valleys."""
+    if problem.target is not mean.Target.TABLE:
+        return {}
+    curve = mean.error_curve(problem, capped)
+    error = mean.capped_variance if capped else mean.smooth_variance
+
+    def parts(bounds: FloatArray) -> Parts:
+        if curve is not None:
+            falling, rising = curve.variation(bounds)
+        else:  # One valley: what it rises from there on.
+            found = np.sqrt(error(problem, bounds))
+            rising = np.where(
+                bounds > best, np.maximum(found - math.sqrt(float(error(problem, best))), 0.0), 0.0
+            )
+            falling = found - rising
+        return falling, falling - 1e-12 * np.abs(falling + rising), rising
+
+    return {"parts": parts, "limits": (float(problem.histogram.min_size), float(problem.histogram.max_size))}
+
+
 WORST_CASE = "They have no values: the worst case stands in for σ²."
 
 
-def axis_limits(histogram: ContributionHistogram, value_bound: float) -> Limits:
+LARGE_EPSILON = 10.0
+"""Up to here the best error about the mean of a table has a place on the axis; it goes to 0 as epsilon grows."""
+
+
+def axis_limits(problem: mean.MeanProblem) -> Limits:
     """(from, to) of the bound's axis and of the error's axis; they depend on neither epsilon nor sigma^2.
 
     The error's axis starts below what sampling alone costs at the largest variance, and ends above what the
     largest bound costs at epsilon = 0.1.
     """
+    histogram, value_bound = problem.histogram, problem.value_bound
     low, high = float(histogram.min_size), float(histogram.max_size)
     widest = mean.MeanProblem(histogram, 0.1, value_bound, value_bound**2 / 4.0)
     sampling = math.sqrt(float(mean.capped_error(widest, high).sampling_variance))
     most = math.sqrt(float(mean.capped_variance(widest, high)))
-    return (low, max(high, 2.0 * low)), (sampling / 3.0, most * 1.5)
+    least = sampling / 3.0
+    if problem.target is mean.Target.TABLE:
+        precise = replace(problem, epsilon=LARGE_EPSILON, value_variance=value_bound**2 / 4.0)
+        least = min(least, mean.best_smooth(precise).standard_error / 2.0)
+    return (low, max(high, 2.0 * low)), (least, most * 1.5)
 
 
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:

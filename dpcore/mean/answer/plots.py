@@ -11,16 +11,17 @@ from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis, curve_bounds
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.found import MeanFound, axis_limits, offered_errors, weight_limits
-from dpcore.mean.answer.words import BOUNDED, UNIT
+from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT, error_name
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
 def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
-    """The main figure: standard error against the bound, both methods, each split into its two parts."""
+    """The main figure: error against the bound, both methods, each split into its parts."""
     h, cap, smooth = found.bounds, found.cap, found.smooth
+    whole, sampling = error_name(found), _sampling_name(found)
     columns: dict[str, FloatArray] = {}
     items: list[Curve | Mark | Band] = []
     if found.usual is not None:
@@ -35,32 +36,35 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         columns[f"{key}_sampling_error"] = np.sqrt(error.sampling_variance)
         columns[f"{key}_privacy_noise"] = np.sqrt(error.privacy_variance)
         items.append(Curve(f"Total, {name}", "bound", f"{key}_standard_error", look))
-        for part, column, style in (
-            ("Sampling error", "sampling_error", Look.SAMPLING),
-            ("Privacy noise", "privacy_noise", Look.PRIVACY),
-        ):
+        shown = [("Privacy noise", "privacy_noise", Look.PRIVACY)]
+        if found.problem.table is not None:
+            columns[f"{key}_shift"] = np.broadcast_to(np.abs(error.shift), h.shape)
+            shown.append(("Shift", "shift", Look.BIAS))
+        if found.problem.table is None or key == "cap":  # Smooth weights draw no rows.
+            shown.insert(0, (sampling, "sampling_error", Look.SAMPLING))
+        for part, column, style in shown:
             parts.append(Curve(f"{part}, {name}", "bound", f"{key}_{column}", style, look, part))
     items += parts
     if found.usual is not None:
         name = f"Total, {BOUNDED}, usual split of ε"
         items.append(Curve(name, "bound", "usual_split_standard_error", Look.USUAL))
-    if found.within[0] < found.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", found.within[0], found.within[1]))
+    items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _bands(found)]
     items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Look.CAP))
     items.append(Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Look.SMOOTH, "circle"))
     if own_cap is not None:
         items.append(Mark("Your own bound", own_cap, found.standard_error(own_cap), Look.OWN, "square"))
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
-    across, upwards = axis_limits(histogram, value_bound)
+    across, upwards = axis_limits(found.problem)
+    below = "what is left out or weighs less" if found.of_table else "sampling error"
     return Plot(
         "mean-error",
-        "Standard error against the bound",
-        f"The standard error of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
+        f"{wording.capital(whole)} against the bound",
+        f"The {whole} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
-        f"{wording.number(smooth.standard_error)}. Below, sampling error rises; above, privacy noise.",
+        f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, privacy noise.",
         bound_axis(across),
         Axis(
-            "delta-method error" if found.private_counts else "standard error",
+            "delta-method error" if found.private_counts else whole,
             UNIT,
             upwards,
             reach=offered_errors(histogram, value_bound),
@@ -87,7 +91,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
         "mean-weights",
         "Weight of one row",
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
-        Axis("rows of the user", ROWS, _bounds(histogram), number=",.3~r"),
+        Axis("rows of the user", ROWS, _bounds(found), number=",.3~r"),
         Axis("weight of one row", "1 = its share without any bound", weight_limits(histogram)),
         _labelled(columns, found),
         (
@@ -101,6 +105,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
 def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
     """How far the bound moves the mean itself, because users differ, beside the standard error."""
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
+    read = found.problem.table is not None
     moved = bounded_mean(clamped, found.bounds) - clamped.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
@@ -109,20 +114,22 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
     columns = {
         "bound": found.bounds,
         "shift_of_the_mean": moved,
-        "smooth_standard_error": np.sqrt(found.smoothed.variance),
+        "smooth_privacy_noise" if read else "smooth_standard_error": np.sqrt(
+            found.smoothed.privacy_variance if read else found.smoothed.variance
+        ),
     }
-    error = "± one standard error"
+    error, column = f"± {'the noise' if read else f'one {error_name(found)}'}", list(columns)[-1]
     return Plot(
         "mean-shift",
-        "What independence hides",
-        "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
-        bound_axis(_bounds(histogram)),
+        "When users differ",
+        "How far the bound moves the mean because heavy and light users differ, beside what else the error is.",
+        bound_axis(_bounds(found)),
         Axis("shift of the mean", UNIT, (-half_height, half_height), Scale.LINEAR),
         _labelled(columns, found),
         (
             Curve("Bounded mean minus plain mean", "bound", "shift_of_the_mean", Look.TOTAL),
-            Curve(error, "bound", "smooth_standard_error", Look.OWN),
-            Curve(error, "bound", "smooth_standard_error", Look.OWN, factor=-1.0, unnamed=True),
+            Curve(error, "bound", column, Look.OWN),
+            Curve(error, "bound", column, Look.OWN, factor=-1.0, unnamed=True),
         ),
         data.provenance,
     )
@@ -133,8 +140,22 @@ def on_same_bounds(plot: Plot, main: Plot) -> Plot:
     return replace(plot, x=replace(plot.x, limits=main.x.limits))
 
 
-def _bounds(histogram: ContributionHistogram) -> tuple[float, float]:
-    return axis_limits(histogram, 1.0)[0]
+def _bounds(found: MeanFound) -> tuple[float, float]:
+    low, high = float(found.problem.histogram.min_size), float(found.problem.histogram.max_size)
+    return low, max(high, 2.0 * low)
+
+
+def _sampling_name(found: MeanFound) -> str:
+    """What the part of the error is called that is there without noise, and is no shift."""
+    if found.problem.table is not None:
+        return "Draw of rows"
+    return "Rows left out or weighing less" if found.of_table else "Sampling error"
+
+
+def _bands(found: MeanFound) -> list[tuple[int, int]]:
+    """The stretches that are drawn: those of more than one bound, the best one's first, and not too many."""
+    wide = [one for one in found.stretches if one[0] < one[1]]
+    return sorted(wide, key=lambda one: one != found.within)[:MOST_STRETCHES]
 
 
 def _labelled(columns: dict[str, FloatArray], found: MeanFound) -> dict[str, npt.ArrayLike]:

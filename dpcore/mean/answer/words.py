@@ -13,12 +13,22 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer.found import MeanFound, UsualRoute
-from dpcore.mean.user_effects import Clamped, between_user_share, bounded_mean
+from dpcore.mean.read_values import ReadValues
+from dpcore.mean.user_effects import bounded_mean
 
 
 def headline(found: MeanFound) -> str:
     """What to do."""
     return f"Keep at most {wording.counted(found.cap.max_contributions, 'row')} of each user."
+
+
+CLEAR_SLOPE = 3.0
+"""From how many standard errors on users with more rows are said to have other values."""
+
+
+def error_name(found: MeanFound) -> str:
+    """What the error is called within a sentence: a standard error covers no shift."""
+    return "error" if found.of_table else "standard error"
 
 
 def numbers(found: MeanFound) -> tuple[Number, ...]:
@@ -35,7 +45,7 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
             ROWS,
             "max_contributions",
         ),
-        _error("Standard error", cap, "standard_error"),
+        _error(wording.capital(error_name(found)), cap, found, ""),
         Number(
             "Bound of the smooth weights",
             wording.number(smooth.threshold),
@@ -45,15 +55,16 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
             ROWS,
             "threshold",
         ),
-        _error("Standard error, smooth weights", smooth, "smooth_standard_error"),
+        _error(f"{wording.capital(error_name(found))}, smooth weights", smooth, found, "smooth_"),
     )
 
 
-def _error(label: str, of: mean.CapChoice | mean.SmoothChoice, key: str) -> Number:
+def _error(label: str, of: mean.CapChoice | mean.SmoothChoice, found: MeanFound, kind: str) -> Number:
     note = f"({wording.percent(of.privacy_variance / of.variance)} privacy noise)"
-    return Number(
-        label, wording.number(of.standard_error), note, _STANDARD_ERROR, of.standard_error, UNIT, key
-    )
+    key, about = f"{kind}{error_name(found).replace(' ', '_')}", _STANDARD_ERROR
+    if found.of_table:
+        about = _ERROR_READ if found.problem.table is not None else _ERROR_EXPECTED
+    return Number(label, wording.number(of.standard_error), note, about, of.standard_error, UNIT, key)
 
 
 def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
@@ -63,7 +74,8 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
     affected = histogram.users_above(h)
     lost = histogram.num_rows - float(histogram.kept_rows(h))
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
-    said = {
+    said = _about_users(found, parameters)
+    said |= {
         "Half or double": _half_or_double(found),
         "Who is affected by the bound": (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
@@ -80,7 +92,7 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
     if parameters.own_cap is not None:
         own = found.standard_error(parameters.own_cap)
         said[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
-            f"standard error {wording.number(own)}, {wording.change(own, cap.standard_error)}"
+            f"{error_name(found)} {wording.number(own)}, {wording.change(own, cap.standard_error)}"
             " compared with the best bound."
         )
     return said
@@ -93,6 +105,15 @@ _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
     "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
     "privacy noise."
+)
+_ERROR_READ = (
+    "Root mean square of how far a release lies from the mean of the rows in this table: what leaving rows out and "
+    "clamping shift, what the draw of rows adds, and the noise. Computed from the values themselves. The note says how "
+    "much of the square is privacy noise."
+)
+_ERROR_EXPECTED = (
+    "Root mean square of how far a release is expected to lie from the mean of the rows in this table, where who has "
+    "many rows says nothing about the values. The note says how much of the square is privacy noise."
 )
 _THRESHOLD = (
     "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
@@ -108,8 +129,9 @@ COUNTS_TOO = (
     "choose *Private too* under *Contribution counts are*, and the ε of the release also protects how many rows each "
     "user has."
 )
-VARIANCE_LEAKS = (
-    "σ² was read off the private values, so it leaks too: take the worst case, or a number from elsewhere."
+VALUES_LEAK = (
+    "**This is a private look**: the bound was read off the private values, so it leaks too. Take the worst case, or "
+    "numbers from elsewhere."
 )
 LEAKS_COUNTS = (
     "A bound read off private data is private too: the guarantee holds for one that is drawn privately, or chosen "
@@ -125,14 +147,14 @@ def _noise_share(found: MeanFound) -> float:
     assert isinstance(found.problem, private_counts.PrivateCountsProblem)
     return max(
         found.problem.noise_share(found.cap.max_contributions),
-        found.problem.noise_share(found.smooth.threshold),
+        found.problem.noise_share(found.smooth.threshold, smooth=True),
     )
 
 
 def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
     best = found.cap.standard_error
     return (
-        "numerator and denominator, released with ε/2 each, have a standard error of "
+        f"numerator and denominator, released with ε/2 each, have {_an(error_name(found))} of "
         f"{wording.number(usual.cap.standard_error)} at their own best bound of "
         f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
         f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
@@ -146,10 +168,9 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
     if clamped is not None:
         values = Outside(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
         if values.many:
-            said.append(
-                f"**{values.percent} of the values are clamped**, and no number here counts that error: set L and U "
-                f"{KNOW}"
-            )
+            counted = "" if found.problem.table is not None else ", and no number here counts that error"
+            said.append(f"**{values.percent} of the values are clamped**{counted}: set L and U {KNOW}")
+    said += _which_mean(found, parameters)
     said.append(_smooth_weights(found))
     if found.private_counts:
         said.append(PRIVATE_COUNTS)
@@ -161,8 +182,8 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
             )
     if dataset.is_private:
         said.append(LEAKS_COUNTS if found.private_counts else LEAKS)
-        if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
-            said.append(VARIANCE_LEAKS)
+        if clamped is not None and looks(parameters):
+            said.append(VALUES_LEAK)
         said += _without_the_look(found, parameters)
     if found.problem.histogram.sizes.size == 1:
         said.append("All users have equally many rows, so there is nothing to choose: keep everything.")
@@ -171,17 +192,113 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
     return " ".join(said)
 
 
+def looks(parameters: mean.MeanParameters) -> bool:
+    """Whether anything is read off the values, where there are some."""
+    wanted = parameters.variance_source is mean.VarianceSource.FROM_VALUES
+    return wanted or parameters.likeness is mean.Likeness.FROM_VALUES
+
+
 def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
     """The best bound where counts are private and no values are looked at; nothing where it is so."""
-    read = parameters.variance_source is mean.VarianceSource.FROM_VALUES and found.clamped is not None
+    read = looks(parameters) and found.clamped is not None
     if found.private_counts and not read:
         return []
-    source = mean.VarianceSource.WORST_CASE if read else parameters.variance_source
-    asked = replace(parameters, counts=mean.Counts.PRIVATE, variance_source=source)
+    asked = replace(parameters, counts=mean.Counts.PRIVATE)
+    if asked.variance_source is mean.VarianceSource.FROM_VALUES:
+        asked = replace(asked, variance_source=mean.VarianceSource.WORST_CASE)
+    if asked.likeness is mean.Likeness.FROM_VALUES:
+        asked = replace(asked, likeness=mean.Likeness.ENTERED)
     problem = asked.problem(found.problem.histogram)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     rows = wording.counted(private_counts.best_cap(problem).max_contributions, "row")
     return [f"With {'σ² of the worst case and ' if read else ''}private counts the best bound is **{rows}**."]
+
+
+def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
+    """Which mean the error is about, what it rests on, and that there are two of them where it matters."""
+    read, problem = found.read, found.problem
+    said = []
+    share = f"a share ρ of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    if read is not None and problem.table is not None:
+        clamping = read.table.clamping
+        moved = f"leaving rows out shifts the mean by {wording.number(found.cap.shift - clamping)}"
+        if clamping:
+            moved += f", clamping by {wording.number(clamping)}"
+        said.append(f"Error about **the mean of these rows**: {moved}.")
+    elif found.of_table:
+        rests = "that who has many rows says nothing about the values"
+        if problem.user_share:
+            rests += f", and that {share}"
+        said.append(f"Error about **the mean of this table**. Assumed: {rests}.")
+    elif problem.user_share:
+        said.append(f"Error as an estimate **for people like these**, if {share}.")
+    if read is not None and looks(parameters) and abs(read.slope) > CLEAR_SLOPE:
+        clamped = read.clamped
+        values = "higher" if read.slope > 0.0 else "lower"
+        said.append(
+            f"**Users with more rows have {values} values**: the mean over rows is {wording.number(clamped.mean)}, "
+            f"that over users {wording.number(float(clamped.user_means.mean()))}. Which do you want? This is for the "
+            "first."
+        )
+    return said
+
+
+def _about_users(found: MeanFound, parameters: mean.MeanParameters) -> dict[str, str]:
+    """What is known or assumed of users, by name."""
+    said: dict[str, str] = {}
+    problem, read = found.problem, found.read
+    if read is not None and problem.table is not None:
+        cap, drawn = found.cap, math.sqrt(found.cap.sampling_variance)
+        said["What the error is made of"] = (
+            f"rows that are left out shift the mean by {wording.number(cap.shift - read.table.clamping)}, clamping by "
+            f"{wording.number(read.table.clamping)}; the draw of rows adds {wording.number(drawn)} and the noise "
+            f"{wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by luck."
+        )
+    elif parameters.likeness is mean.Likeness.ENTERED:
+        safe = "" if found.of_table else " The error for a larger ρ is safe for every smaller one."
+        said["Assumed of users"] = (
+            f"the share ρ = {wording.number(problem.user_share, 2)} is an assumption. Purchases had 0.3 to 0.5, "
+            f"ratings and waiting times 0 to 0.1.{safe}"
+        )
+    if len(found.stretches) > 1:
+        said["Several stretches are good"] = f"{_stretches(found)}; between them the error is larger."
+    if read is not None and looks(parameters):
+        said["How users differ"] = share_sentence(read)
+    return said
+
+
+def share_sentence(read: ReadValues) -> str:
+    """How much of the variance lies between users, with its interval."""
+    share = read.share
+    if math.isnan(share.estimate):
+        return "How much users differ cannot be told: nobody has two rows, or there is only one user."
+    about = wording.percent(share.used)
+    between = f"{wording.percent(share.low)} to {wording.percent(share.high)}"
+    return (
+        f"About {about} ({between}, leaving out each user in turn) of the variance of a value lies between users, read "
+        "off these values and as private as they are. The more, the less the further rows of one user add."
+    )
+
+
+def _stretches(found: MeanFound) -> str:
+    """All stretches of good bounds, or how many there are beside the one of the best."""
+    if len(found.stretches) > MOST_STRETCHES:
+        several = wording.number(len(found.stretches))
+        return f"{several} stretches of bounds stay within 5{wording.PERCENT} of the best error"
+    named = [
+        wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
+        for low, high in found.stretches
+    ]
+    listed = f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"bounds of {listed} rows stay within 5{wording.PERCENT} of the best error"
+
+
+MOST_STRETCHES = 4
+"""That a sentence names."""
+
+
+def _an(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def _smooth_weights(found: MeanFound) -> str:
@@ -198,12 +315,16 @@ def _smooth_weights(found: MeanFound) -> str:
 def good_enough(found: MeanFound) -> str:
     """From which bound to which one the error stays near the best."""
     within, share = found.within, f"5{wording.PERCENT}"
+    if len(found.stretches) > 1:
+        return f"{_stretches(found)}."
     if within[0] == within[1]:
         only = wording.counted(within[0], "row")
         if within[1] < found.problem.histogram.max_size:
-            return f"only {only}; every other bound is more than {share} worse in standard error."
+            return f"only {only}; every other bound is more than {share} worse in {error_name(found)}."
         smaller = (
-            f"every smaller bound is more than {share} worse in standard error, and " if within[0] > 1 else ""
+            f"every smaller bound is more than {share} worse in {error_name(found)}, and "
+            if within[0] > 1
+            else ""
         )
         return f"only {only}; {smaller}a larger one keeps no more rows."
     return (
@@ -221,32 +342,28 @@ def _half_or_double(found: MeanFound) -> str:
         parts.append(f"half ({wording.number(half)}) costs {wording.change(error, best)}")
     error = found.standard_error(2 * h)
     parts.append(f"double ({wording.number(2 * h)}) costs {wording.change(error, best)}")
-    return ", ".join(parts) + " in standard error."
+    return ", ".join(parts) + f" in {error_name(found)}."
 
 
-def hidden(found: MeanFound, clamped: Clamped) -> tuple[str, ...]:
-    """What the independence of rows hides, in words, from the values at hand."""
-    plain = clamped.mean
-    shifts = []
+def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
+    """What the values say of users who differ, and how far the bounds move the mean, in words."""
+    plain, shifts = read.clamped.mean, []
     for name, bound, choice in (
         ("bounded", float(found.cap.max_contributions), found.cap),
         ("smoothly weighted", found.smooth.threshold, found.smooth),
     ):
-        shift = float(bounded_mean(clamped, bound)) - plain
-        size = abs(shift) / choice.standard_error
-        shifts.append(
-            f"The {name} mean differs from the plain mean by {wording.number(shift)} "
-            f"({wording.number(size, 2)} standard errors). The curves above do not contain this shift."
-        )
-    share = between_user_share(clamped)
-    if math.isnan(share):
-        spread = "How much users differ cannot be told: nobody has two rows, or there is only one user."
-    else:
-        spread = (
-            f"{wording.percent(share)} of the variance of a value lies between users (intraclass correlation). "
-            "At 0 % rows are as good as independent; the larger it is, the less the further rows of one user add."
-        )
-    return (*shifts, spread)
+        weights = mean.growth(found.problem, bound) if choice is found.smooth else mean.Growth()
+        if weights.plain:
+            shift = float(bounded_mean(read.clamped, bound)) - plain
+        else:
+            each = weights.in_rows(bound, read.clamped.sizes)
+            shift = float(each @ read.clamped.user_means / each.sum()) - plain
+        sentence = f"The {name} mean differs from the plain mean by {wording.number(shift)}"
+        if found.problem.table is None:
+            errors = wording.number(abs(shift) / choice.standard_error, 2)
+            sentence += f", {errors} times the {error_name(found)} above, which does not contain this shift"
+        shifts.append(f"{sentence}.")
+    return (*shifts, share_sentence(read))
 
 
 def files(found: MeanFound) -> str:

@@ -17,13 +17,13 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import files as mean_files
 from dpcore.mean.answer import MeanFound
 from dpcore.mean.answer import answered as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.user_effects import clamp
+from dpcore.mean.read_values import ReadValues
 from dpcore.report import csv_files, plotly_figures
 from pages.shared.base import keys
 from pages.shared.fields import ranges
@@ -51,10 +51,27 @@ EPSILON = ranges.DEFAULT_EPSILON
 TABS = (
     "Behind the answer",
     "Weight of a row",
-    "What independence hides",
+    "When users differ",
     "Downloads",
     "How this is computed",
 )
+
+
+def from_counts(histogram, epsilon, value_bound, variance, kind=mean.MeanProblem) -> mean.MeanProblem:
+    """What the page asks where no values are read: the mean of this table, with the share between users assumed."""
+    return kind(histogram, epsilon, value_bound, variance, target=Target.TABLE, user_share=0.2)
+
+
+def from_values(brought, epsilon, lower, upper) -> mean.MeanProblem:
+    """What it asks of public values: the mean of this table on the values themselves."""
+    table = ReadValues.of(brought, lower, upper).table
+    return mean.MeanProblem(brought.histogram, epsilon, upper - lower, 1.0, target=Target.TABLE, table=table)
+
+
+def replace_share(problem: mean.MeanProblem, brought: Dataset) -> mean.MeanProblem:
+    """The same with the share that is read off public values."""
+    read = ReadValues.of(brought, 0.0, problem.value_bound)
+    return dataclasses.replace(problem, user_share=read.share.used)
 
 
 def assert_answer(at, problem: mean.MeanProblem) -> None:
@@ -113,12 +130,12 @@ def said(of: Answer) -> str:
 
 def test_epsilon_range_and_variance_move_the_answer_and_epsilon_moves_no_axis():
     at = open_app("Mean")
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
+    assert_answer(at, from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25))
     before = chart(at, "mean_error")["layout"]
     caps = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        problem = mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.25)
+        problem = from_counts(SAMPLE.histogram, epsilon, 1.0, 0.25)
         assert_answer(at, problem)
         caps.append(mean.best_cap(problem).max_contributions)
         layout = chart(at, "mean_error")["layout"]
@@ -129,31 +146,42 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_moves_no_axis():
     assert caps[0] < caps[-1]
     enter(at, epsilon=EPSILON, lower=-2.0, upper=6.0)
     enter(choose(at, variance_source="Entered"), value_variance=3.5)
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
+    assert_answer(at, from_counts(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
 def test_an_own_cap_is_compared():
     at = enter(open_app("Mean"), own_cap=200)
-    problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
+    problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
-    assert f"standard error {wording.number(error)}" in shown_texts(at)
+    assert f"error {wording.number(error)}" in shown_texts(at)
     enter(at, own_cap=10**6)
     assert "Outside the axes: your own bound." in shown_texts(at)
     enter(at, own_cap=None)
     assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
-def test_the_variance_comes_from_the_clamped_values():
+def test_the_error_is_that_on_the_clamped_values_of_this_table():
     at = on(SHOP)
     values = SHOP.values.values
     assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
     enter(at, upper=40.0)
-    variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
+    assert_answer(at, from_values(SHOP, EPSILON, 0.0, 40.0))
     outside = int(np.sum(values > 40.0))
     assert f"{outside:,} values of {values.size:,}" in shown_texts(at)
+    # A click brings the paper's model, with its figures, and the variance of the clamped values.
+    fine(at.button(key="mean_as_in_paper").click().run())
+    variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
+    # Users who differ: the share between them is read off the values, or said.
+    choose(at, likeness="From values")
+    share = ReadValues.of(SHOP, 0.0, 40.0).share.used
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
+    choose(at, likeness="Assumed")
+    fine(at.slider(key="mean.user_share").set_value(0.5).run())
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=0.5))
+    assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(re.split("[?&]", link_of(at)))
 
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
@@ -161,12 +189,11 @@ def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
     fine(with_data(at, SHOP).run())
     assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
-    variance = float(np.var(SHOP.values.values, ddof=1))
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, variance))
+    assert_answer(at, from_values(SHOP, EPSILON, 0.0, 100.0))
     choose(at, variance_source="Worst case")
     fine(with_data(at, dataclasses.replace(SHOP, name="again")).run())
     assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, 2_500.0))
+    assert_answer(at, replace_share(from_counts(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
 
 
 def test_what_independence_hides_is_said_and_drawn():
@@ -177,8 +204,7 @@ def test_what_independence_hides_is_said_and_drawn():
     kept = [min(cap, rows.size) for rows in per_user]
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
-    held = clamp(values, 0.0, 100.0)
-    sentences = card.hidden(view, held)
+    sentences = card.hidden(view, view.read)
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
@@ -237,14 +263,14 @@ def test_every_tab_answers_on_degenerate_data_and_without_values():
         for tab in TABS:
             at.session_state["mean.tabs"] = tab
             fine(at.run())
-            assert_answer(at, mean.MeanProblem(histogram, EPSILON, 1.0, 0.25))
+            assert_answer(at, from_counts(histogram, EPSILON, 1.0, 0.25))
             assert not errors(at)
-            if tab == "What independence hides":
+            if tab == "When users differ":
                 assert "This needs values" in shown_texts(at)
     at.session_state["mean.tabs"] = TABS[0]
     choose(at, variance_source="From values")
     assert "The worst case stands in" in shown_texts(at)
-    assert_answer(at, mean.MeanProblem(histogram, EPSILON, 1.0, 0.25))
+    assert_answer(at, from_counts(histogram, EPSILON, 1.0, 0.25))
 
 
 # --- bad parameters -----------------------------------------------------------------------------------------
@@ -272,7 +298,7 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
     assert entered(at) == [0.7, lower, upper]
     enter(at, lower=0.0, upper=1.0)
     assert not errors(at)
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, 0.7, 1.0, 0.25))
+    assert_answer(at, from_counts(SAMPLE.histogram, 0.7, 1.0, 0.25))
 
 
 def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
@@ -290,7 +316,7 @@ def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
         assert f"{name} is empty. Enter a number" in errors(at)
     enter(at, epsilon=1e-6, upper=1.0, value_variance=0.25)
     assert not errors(at)
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, 1e-6, 1.0, 0.25))
+    assert_answer(at, from_counts(SAMPLE.histogram, 1e-6, 1.0, 0.25))
 
 
 def test_everything_entered_survives_page_switches():
@@ -303,7 +329,7 @@ def test_everything_entered_survives_page_switches():
     assert entered(at) == [0.37, -1.0, 77.0]
     assert at.number_input(key="mean.own_cap").value == 9
     assert at.number_input(key="mean.value_variance").value == 5.5
-    assert_answer(at, mean.MeanProblem(before.histogram, 0.37, 78.0, 5.5))
+    assert_answer(at, from_counts(before.histogram, 0.37, 78.0, 5.5))
 
 
 # --- private data and labels --------------------------------------------------------------------------------
@@ -320,7 +346,7 @@ def test_private_values_begin_without_a_range_and_nothing_is_answered_before_the
     assert no_answer(at)
     enter(at, upper=100.0)
     assert "What range" not in shown_texts(at)
-    assert_answer(at, PrivateCountsProblem(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0))
+    assert_answer(at, from_counts(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0, PrivateCountsProblem))
     # Many values outside it change how the headline is read.
     enter(at, upper=1.0)
     clamped = wording.percent(float(np.mean(SHOP.values.values > 1.0)))
@@ -355,9 +381,9 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert "Where it is not, the bound gives some of it away" in detail
     assert "choose it without these data, or under *Choose privately*" in detail
     assert card.COUNTS_TOO in dict(shown.facts).values()
-    assert card.VARIANCE_LEAKS in detail
+    assert card.VALUES_LEAK in detail
     worst = dataclasses.replace(asked, variance_source=VarianceSource.WORST_CASE)
-    assert card.VARIANCE_LEAKS not in answered(SECRET, worst)[1].detail
+    assert card.VALUES_LEAK not in answered(SECRET, worst)[1].detail
     shown = answered(SECRET, dataclasses.replace(asked, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
     assert card.LEAKS_COUNTS in detail
@@ -365,12 +391,12 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert card.COUNTS_TOO not in dict(shown.facts).values()
     detail = answered(SHOP, asked)[1].detail
     assert card.LEAKS not in detail
-    assert card.VARIANCE_LEAKS not in detail
+    assert card.VALUES_LEAK not in detail
 
 
 @pytest.mark.parametrize("disclosure", Disclosure)
 def test_downloads_carry_the_label(disclosure):
-    problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
+    problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
     figure_data = csv_files.columns_csv({"x": [1, 2]}, disclosure)
@@ -427,14 +453,14 @@ def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
             ((_,), (error,)) = trace(chart(at, "mean_error"), "Best bound")
             low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
             assert ("Outside the axes: the best bound" in shown_texts(at)) is not (low <= error <= high)
-            (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
+            (control,) = [s for s in at.select_slider if s.label.startswith("Error")]
             before = control.value
             widest = float(control.options[0]), float(control.options[-1].replace(",", ""))
             fine(control.set_value(widest).run())
             assert "Outside the axes" not in shown_texts(at)
             low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
             assert low <= error <= high
-            (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
+            (control,) = [s for s in at.select_slider if s.label.startswith("Error")]
             fine(control.set_value(before).run())
 
 

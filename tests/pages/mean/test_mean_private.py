@@ -44,6 +44,7 @@ EPSILON = ranges.DEFAULT_EPSILON
 
 def switched(**link):
     at = open_app("Mean", **link)
+    fine(at.button(key="mean_as_in_paper").click().run())
     return fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
 
 
@@ -98,6 +99,11 @@ def test_the_setting_survives_page_switches():
 def test_a_link_from_before_the_switch_means_public_counts():
     at = open_app("Mean", link="1", data="shop-events", epsilon="1", upper="100")
     assert at.segmented_control(key="mean.counts").value is mean.Counts.PUBLIC
+    # Nor did it say which mean: it was that of the paper, with independent rows.
+    problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2500.0)
+    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    best = mean.best_cap(problem)
+    assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
     assert not errors(at)
 
 

@@ -715,6 +715,8 @@ def test_the_address_of_private_data_holds_only_what_is_public():
         "upper": "93.25",
         "variance_source": "worst",
         "counts": "private",
+        "target": "table",
+        "likeness": "entered",
         links.UPLOAD_MARK: "1",
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
@@ -794,6 +796,9 @@ def assert_link_tells_nothing(link, title, computed):
             "upper": "100",
             "variance_source": "values",
             "counts": "private",
+            "target": "table",
+            "likeness": "entered",
+            "user_share": "0.2",  # assumed before there were data
         }
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}

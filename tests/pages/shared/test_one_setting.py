@@ -22,6 +22,7 @@ from dpcore.gap_examples import GapParameters
 from dpcore.gap_examples.answer import answered as gap_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.read_values import ReadValues
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.shared.base.catalogue import PAGES
 from tests.pages.driving import data, fine, go, metrics_of, open_app, release_copy, shown_texts, with_data
@@ -106,11 +107,24 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at = with_data(open_app("Mean"), SECRET)
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     fine(at.run())
+    assert at.session_state["mean.target"] is mean.Target.TABLE
+    assert at.session_state["mean.likeness"] is mean.Likeness.ENTERED
+    # Users who differ are no setting of a private choice: both pages say so.
+    asked = mean.MeanParameters(
+        1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
+    )
+    differ = mean.best_cap(asked.problem(SECRET.histogram)).max_contributions
+    assert f"Keep at most {differ} rows" in shown_texts(at)
+    at.session_state["private_choice.wanted"] = Wanted.CAP
+    go(at, "Choose privately")
+    assert f"*Mean* finds {differ} for this release" in shown_texts(at)
+    assert "takes a share ρ = 0.20 of the variance" in shown_texts(at)
+    go(at, "Mean")
+    fine(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(at)
-    at.session_state["private_choice.wanted"] = Wanted.CAP
     go(at, "Choose privately")
     assert f"would be {cap}" in shown_texts(at)
     assert "*Mean* finds" not in shown_texts(at)
@@ -119,10 +133,9 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at.session_state["mean.counts"] = mean.Counts.PUBLIC
     go(at, "Mean")
-    values = np.clip(SECRET.values.values, 0.0, 100.0)
-    looked = mean.best_cap(
-        mean.MeanProblem(SECRET.histogram, 1.0, 100.0, float(values.var(ddof=1)))
-    ).max_contributions
+    table = ReadValues.of(SECRET, 0.0, 100.0).table
+    problem = mean.MeanProblem(SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
+    looked = mean.best_cap(problem).max_contributions
     assert looked != cap
     assert f"Keep at most {looked} rows" in shown_texts(at)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
@@ -133,6 +146,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     """Weights gain goes by the worst case where *Mean* reads the variance; a count may be meant to err otherwise."""
     at = fine(with_data(open_app("Mean"), SHOP).run())
+    fine(at.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
@@ -221,7 +235,7 @@ def test_a_variance_of_public_data_is_followed():
     at.session_state["private_choice.wanted"] = Wanted.CAP
     fine(at.run())
     go(at, "Choose privately")
-    assert "*Mean* finds" not in shown_texts(at)
+    assert "the error on the values of this very table, here σ² is all that is known" in shown_texts(at)
     expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
     assert math.isclose(at.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
 
@@ -344,11 +358,8 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
     (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
-    answer = mean.MeanParameters(
-        1.0, 0.0, 100.0, mean.VarianceSource.FROM_VALUES, own_cap=50, counts=mean.Counts.PUBLIC
-    )
-    variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
-    problem = answer.problem(SHOP.histogram, variance)
+    table = ReadValues.of(SHOP, 0.0, 100.0).table
+    problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)
         / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)

@@ -87,7 +87,7 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     )
     for left_out in (
         "The choice: headline",
-        "Figure: Standard error against the bound",
+        "Figure: Error against the bound",
         "Summary of the data",
     ):
         assert left_out in public.text
@@ -159,7 +159,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     second = taken["mean"]()
     assert first.source.dataset.digest != second.source.dataset.digest
     of = [report_content.make(one, MADE, public_only=True) for one in (first, second)]
-    shift = "Figure: What independence hides"
+    shift = "Figure: When users differ"
     assert shift in of[0].left_out
     texts = [report_json(one).replace(f'    "{shift}",\n', "") for one in of]
     assert texts[0] == texts[1]
@@ -445,14 +445,14 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     labels = {line.name: line.says for line in report.asked}
     words = MEAN.asked()
     private = disclosure is Disclosure.PRIVATE
-    for name in ("lower", "upper", "own_cap"):
+    for name in ("lower", "upper", "user_share", "own_cap"):
         expected = report_content.BESIDE_PRIVATE if private else Disclosure.PUBLIC.label
         assert labels[report_content.literal(words[name])] == expected
     for name in ("epsilon", "counts"):
         assert labels[report_content.literal(words[name])] == Disclosure.PUBLIC.label
     document = json.loads(report_json(report))
     found = document["question"]["entered_beside_private_data"]
-    assert found == (["lower", "upper", "own_cap"] if private else [])
+    assert found == (["lower", "upper", "user_share", "own_cap"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
     assert (report_content.BESIDE_PRIVATE in report_html.report_html(report, {})) == private

@@ -1,0 +1,45 @@
+"""All that a mean reads off values, computed once per range; as private as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpcore.dataset import Dataset
+from dpcore.mean.this_table import TableValues
+from dpcore.mean.user_effects import Clamped, UserShare, clamp, size_slope, user_share
+
+
+@dataclass(frozen=True, eq=False)
+class ReadValues:
+    """Values forced into [L, U], and what they say of users.
+
+    Attributes:
+        clamped: The values per user.
+        table: The same per size, for the error on this very table.
+    """
+
+    clamped: Clamped
+    table: TableValues
+
+    @classmethod
+    def of(cls, data: Dataset, lower: float, upper: float) -> ReadValues | None:
+        """Read the values of data; None where they have none.
+
+        Raises:
+            InvalidInput: Bounds not finite or not in order.
+        """
+        if data.values is None:
+            return None
+        clamped = clamp(data.values, lower, upper)
+        return cls(clamped, TableValues.of(data.histogram, clamped))
+
+    @cached_property
+    def share(self) -> UserShare:
+        """The share of the variance that lies between users, with its interval."""
+        return user_share(self.clamped)
+
+    @cached_property
+    def slope(self) -> float:
+        """How many standard errors the values rise with the size of users."""
+        return size_slope(self.clamped)
