@@ -6,6 +6,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dpcore.common import wording
@@ -129,12 +130,12 @@ class MeanParameters:
                     f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.value_variance)}"
                 )
 
-    @property
+    @cached_property
     def value_bound(self) -> float:
         """B = U - L, in the values' unit."""
         return self.upper - self.lower
 
-    @property
+    @cached_property
     def largest_variance(self) -> float:
         """B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite

@@ -102,7 +102,7 @@ class MeanProblem:
             return None
         return Population(self.histogram, self._unit_noise, self.value_variance, self.user_share)
 
-    @property
+    @cached_property
     def trade_off(self) -> float:
         """A = sigma^2 / (2 (B / epsilon)^2), the trade-off of `dpcore.common.weights`."""
         return self.value_variance / self._unit_noise
@@ -136,12 +136,12 @@ class _Choice:
     ended: str
     shift: float = field(default=0.0, kw_only=True)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Expected squared error, (unit of the values)^2, the square of the shift included."""
         return self.sampling_variance + self.privacy_variance + self.shift**2
 
-    @property
+    @cached_property
     def standard_error(self) -> float:
         """Square root of `variance`, in the values' unit."""
         return math.sqrt(self.variance)
@@ -312,15 +312,17 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     return np.asarray(grows.of(np.minimum(threshold, s)) / s / total)
 
 
-def cap_stretches(problem: MeanProblem, excess: float = 0.05) -> tuple[tuple[int, int], ...]:
-    """The caps whose error is at most (1 + ``excess``) times that of the best cap.
+def cap_stretches(
+    problem: MeanProblem, excess: float = 0.05, best: CapChoice | None = None
+) -> tuple[tuple[int, int], ...]:
+    """The caps whose error is at most (1 + ``excess``) times that of the best cap, which is ``best`` where it is known.
 
     Returns:
         (smallest, largest) of each stretch of such caps from 1 to s_m, in rows per user, ascending. For independent
         rows it is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A
         cap above s_m keeps no more rows than s_m.
     """
-    best = best_cap(problem)
+    best = best_cap(problem) if best is None else best
     limit = best.variance * (1.0 + excess) ** 2
     if problem.model is not None:
         found = problem.model.cap_curve().stretches(limit, whole=True)
@@ -338,7 +340,8 @@ def cap_stretches(problem: MeanProblem, excess: float = 0.05) -> tuple[tuple[int
 
 def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
     """The stretch of `cap_stretches` that holds the best cap."""
-    low, high = holding(cap_stretches(problem, excess), best_cap(problem).max_contributions)
+    best = best_cap(problem)
+    low, high = holding(cap_stretches(problem, excess, best), best.max_contributions)
     return int(low), int(high)
 
 

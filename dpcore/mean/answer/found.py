@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,23 +69,23 @@ class MeanFound:
     usual: UsualRoute | None = None
     read: ReadValues | None = None
 
-    @property
+    @cached_property
     def clamped(self) -> Clamped | None:
         """The values forced into [L, U], per user; None where the data have none."""
         return None if self.read is None else self.read.clamped
 
-    @property
+    @cached_property
     def within(self) -> tuple[int, int]:
         """The stretch that holds the best cap."""
         low, high = holding(self.stretches, self.cap.max_contributions)
         return int(low), int(high)
 
-    @property
+    @cached_property
     def of_table(self) -> bool:
         """Whether the error is that about the mean of this very table."""
         return self.problem.target is mean.Target.TABLE
 
-    @property
+    @cached_property
     def private_counts(self) -> bool:
         """Whether contribution counts are private too; all errors are then delta-method approximations."""
         return self.usual is not None
@@ -114,7 +115,7 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
         problem=problem,
         cap=cap,
         smooth=smooth,
-        stretches=mean.cap_stretches(problem),
+        stretches=mean.cap_stretches(problem, best=cap),
         bounds=bounds,
         capped=mean.capped_error(problem, bounds),
         smoothed=mean.smooth_error(problem, bounds),
@@ -235,10 +236,8 @@ def axis_limits(problem: mean.MeanProblem) -> Limits:
     """
     histogram, value_bound = problem.histogram, problem.value_bound
     low, high = float(histogram.min_size), float(histogram.max_size)
-    widest = mean.MeanProblem(histogram, 0.1, value_bound, value_bound**2 / 4.0)
-    sampling = math.sqrt(float(mean.capped_error(widest, high).sampling_variance))
-    most = math.sqrt(float(mean.capped_variance(widest, high)))
-    least = sampling / 3.0
+    least = value_bound / 2.0 / math.sqrt(histogram.num_rows) / 3.0
+    most = _unbounded(histogram, value_bound, 0.1)
     if problem.target is mean.Target.TABLE:
         precise = replace(problem, epsilon=LARGE_EPSILON, value_variance=value_bound**2 / 4.0)
         least = min(least, mean.best_smooth(precise).standard_error / 2.0)
@@ -248,9 +247,17 @@ def axis_limits(problem: mean.MeanProblem) -> Limits:
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
     """(from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
     least_epsilon, most_epsilon = EPSILON_RANGE
-    low = mean.best_smooth(mean.MeanProblem(histogram, most_epsilon, value_bound, 0.0)).standard_error
-    worst = mean.MeanProblem(histogram, least_epsilon, value_bound, value_bound**2 / 4.0)
-    return low, math.sqrt(float(mean.capped_variance(worst, float(histogram.max_size))))
+    # Without sampling error every user weighs the same, and noise is all there is.
+    low = math.sqrt(2.0) * value_bound / (most_epsilon * histogram.num_users)
+    return low, _unbounded(histogram, value_bound, least_epsilon)
+
+
+def _unbounded(histogram: ContributionHistogram, value_bound: float, epsilon: float) -> float:
+    """The standard error where all rows are kept and values vary as much as they can: claim 2 of the paper."""
+    weight = histogram.max_size / histogram.num_rows
+    return math.hypot(
+        value_bound / 2.0 / math.sqrt(histogram.num_rows), math.sqrt(2.0) * value_bound / epsilon * weight
+    )
 
 
 def weight_limits(histogram: ContributionHistogram) -> tuple[float, float]:
