@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, Reached, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, Reached, excess_sums, suffix_sums
 from dpcore.mean.curves import BoundCurve, Pieces
 from dpcore.mean.models import ALL_PIECES, Best, Growth, Losses, rows_only
 
@@ -49,23 +49,27 @@ class CountsOnly:
     def _sums(self) -> _Around:
         return _Around.of(self.histogram, self._effective)
 
-    def _line(self, h: FloatArray, reached: Reached) -> tuple[FloatArray, FloatArray]:
+    def _at(self, h: FloatArray, reached: Reached | None = None) -> _Around:
+        """The sums on either side of bounds; ``reached`` says how many sizes lie at or below, where that is known."""
+        known = np.searchsorted(self.histogram.sizes, h, side="right") if reached is None else reached
+        return self._sums.taken(known)
+
+    def _line(self, h: FloatArray, around: _Around) -> tuple[FloatArray, FloatArray]:
         """nu and t of the weights u_l = min(t, p_l + nu x_l) that grow no more from h rows on.
 
         All weights sum to 1, which gives nu in terms of one sign: the rows that a cap at h would cut, over n and
         sum_l min(x_l, x(h)).
         """
-        sums, rho, n = self._sums, self.user_share, float(self.histogram.num_rows)
+        rho, n = self.user_share, float(self.histogram.num_rows)
         worth = h / (1.0 + (h - 1.0) * rho)
-        nu = self.histogram.excess(h, reached) / n / (sums.worth_below[reached] + sums.users[reached] * worth)
+        nu = around.excess(h) / n / (around.worth_below + around.users * worth)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * worth)
 
     def smooth(self, thresholds: FloatArray, reached: Reached | None = None) -> Losses:
         """When users weigh min(t, p + nu x), which grows no more from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        k = self.histogram.reached(h) if reached is None else reached
-        nu, t = self._line(h, k)
-        around, n, rho = self._sums.taken(k), float(self.histogram.num_rows), self.user_share
+        around, n, rho = self._at(h, reached), float(self.histogram.num_rows), self.user_share
+        nu, t = self._line(h, around)
         # Sums of 1 / x, s / x and s^2 / x over the users above, with 1 / x = rho + (1 - rho) / s.
         inverse = (1.0 - rho) * around.inverse + rho * around.users
         rows = (1.0 - rho) * around.users + rho * around.rows
@@ -77,10 +81,8 @@ class CountsOnly:
     def capped(self, caps: FloatArray, reached: Reached | None = None) -> Losses:
         """When at most h rows of each user are kept, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        k = self.histogram.reached(h) if reached is None else reached
-        n, rho = float(self.histogram.num_rows), self.user_share
-        cut = self.histogram.excess(h, k) / n  # 1 - n_h / n
-        around = self._sums.taken(k)
+        around, n, rho = self._at(h, reached), float(self.histogram.num_rows), self.user_share
+        cut = around.excess(h) / n  # 1 - n_h / n
         kept = around.rows_below + h * around.users
         weight = h / kept
         above = weight * (weight * around.users - 2.0 * around.rows / n) + around.squares / n**2
@@ -107,7 +109,7 @@ class CountsOnly:
     def growth(self, threshold: float) -> Growth:
         """n u_l = s_l + n nu x_l below the threshold, n nu a constant that depends on it."""
         h = np.asarray(float(threshold))
-        nu, _ = self._line(h, self.histogram.reached(h))
+        nu, _ = self._line(h, self._at(h))
         extra = float(nu) * self.histogram.num_rows
         return Growth(1.0, extra, self.user_share) if self.user_share and extra else Growth()
 
@@ -121,7 +123,7 @@ class CountsOnly:
 
     def _direct(self, h: float) -> float:
         """The error of the weights, user by user: the sums on either side lose digits where most weights are p."""
-        nu, t = (float(part) for part in self._line(np.asarray(h), self.histogram.reached(h)))
+        nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
         s, x = self.histogram.sizes.astype(np.float64), self._effective
         missed = np.minimum(t - s / self.histogram.num_rows, nu * x)
         return self.value_variance * float((missed**2 / x) @ self.histogram.users) + self.unit_noise * t**2
@@ -132,7 +134,7 @@ class CountsOnly:
         The condition is checked at every size at once; on the piece where it turns, nu and t lie on a line.
         """
         sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
-        nu, t = self._line(sizes, slice(1, None))
+        nu, t = self._line(sizes, self._sums.after)
         pull = self._pull(self._sums.after, nu, t)
         reached = t >= a * pull
         reached[-1] = True  # At the largest size nobody lies above.
@@ -174,7 +176,7 @@ class CountsOnly:
         a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
         x, s = self._effective, self.histogram.sizes.astype(np.float64)
         users = self.histogram.users.astype(np.float64)
-        nu, t = (float(part) for part in self._line(np.asarray(h), self.histogram.reached(h)))
+        nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
         p = s / n
         pulls = np.maximum(nu - (t - p) / x, 0.0)
         misses = nu - pulls  # (mu - lambda) / (2 A)
@@ -197,6 +199,8 @@ class _Around:
     rows: FloatArray
     squares: FloatArray
     inverse: FloatArray
+    next_size: FloatArray
+    excess_from: FloatArray
 
     @classmethod
     def of(cls, histogram: ContributionHistogram, worth: FloatArray) -> _Around:
@@ -213,7 +217,13 @@ class _Around:
             suffix_sums(s * c),
             suffix_sums(s**2 * c),
             suffix_sums(c / s),
+            np.append(s, 0.0),  # Behind the last size nobody is left to count it.
+            excess_sums(s, suffix_sums(c)),
         )
+
+    def excess(self, h: FloatArray) -> FloatArray:
+        """The rows that a cap at h cuts: terms of one sign, as in `ContributionHistogram.excess`."""
+        return np.asarray((self.next_size - h) * self.users + self.excess_from)
 
     def taken(self, k: Reached) -> _Around:
         """The sums at given numbers of sizes below."""

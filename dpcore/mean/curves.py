@@ -66,7 +66,7 @@ class BoundCurve:
 
     def error(self, bounds: FloatArray) -> FloatArray:
         """The error at any bounds, of their shape."""
-        return self.error_after(bounds, self.histogram.reached(bounds))
+        return self.error_after(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
     @cached_property
     def _turning(self) -> tuple[npt.NDArray[np.int64], FloatArray]:

@@ -24,4 +24,5 @@ def _found(digest: str, parameters: MeanParameters, _data: Dataset) -> MeanFound
 
 def mean_answer(data: Dataset, parameters: MeanParameters) -> Answer:
     """The answer; a cap of the person's own moves one mark and is no part of what is kept."""
-    return answered(data, parameters, _found(data.digest, replace(parameters, own_cap=None), data))
+    asked = parameters if parameters.own_cap is None else replace(parameters, own_cap=None)
+    return answered(data, parameters, _found(data.digest, asked, data))

@@ -222,9 +222,19 @@ class Question:
         shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
         return shared | {name: self.key(name) for name in self.fields}
 
+    @functools.cached_property
+    def declared(self) -> dict[str, Field]:
+        """The declaration of every field of the parameters object, the shared epsilon among them."""
+        return {"epsilon": EPSILON, **self.fields}
+
+    @functools.cached_property
+    def called(self) -> dict[str, str]:
+        """How sentences name the fields, those that may stay empty among them."""
+        return {name: self.declared[name].called for name in self.widgets}
+
     def field(self, name: str) -> Field:
         """The declaration of a field."""
-        return EPSILON if name == "epsilon" else self.fields[name]
+        return self.declared[name]
 
     def formula(self, room: str = "formula") -> str:
         """How the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
@@ -253,7 +263,7 @@ class Question:
 
     def first(self, name: str) -> Any:
         """What a field begins with."""
-        return (EPSILON if name == "epsilon" else self.fields[name]).first
+        return self.declared[name].first
 
     def forgotten(self, name: str) -> Any:
         """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.

@@ -100,7 +100,7 @@ def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:
     found = []
     for name, field in of.fields.items():
         value = getattr(parameters, name)
-        if value is None or value == of.first(name):
+        if value is None or value == field.first:
             continue
         if field.names is not None and value in field.names:
             words = field.names[value]

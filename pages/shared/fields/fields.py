@@ -90,8 +90,8 @@ def draw(
     Returns:
         What the widget holds.
     """
-    field, key = of.field(name), of.widgets[name]
-    st.session_state.setdefault(key, of.first(name))
+    field, key = of.declared[name], of.widgets[name]
+    st.session_state.setdefault(key, field.first)
     label = label or field.label
     if field.names is not None:
         offered = {
@@ -154,8 +154,8 @@ def start(of: Question, shares: bool = True) -> None:
         of: The question.
         shares: Whether the page shows the data in use; what stands beside a demonstration is about that alone.
     """
-    for name in of.fields:
-        st.session_state.setdefault(of.key(name), of.first(name))
+    for name, field in of.fields.items():
+        st.session_state.setdefault(of.widgets[name], field.first)
     if shares:
         setting.follow(of)
 
@@ -271,7 +271,7 @@ def button(
 def say(problems: Iterable[InputProblem]) -> None:
     """What is wrong, a sentence each; on a question's page with the page's names, whoever found it."""
     run = page_run.now()
-    names = {} if run is None else _names(run.question)
+    names = {} if run is None else run.question.called
     sentences = [plain(_named(p, names).sentence, 300) for p in problems]
     mark = "- " if len(sentences) > 1 else ""
     st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
@@ -294,12 +294,12 @@ def build(
             question does not draw. A bad one is named, and its default stands in for it.
     """
     assert of.parameters is not None
-    labels = {name: words for name in of.widgets if (words := of.field(name).sentence)}
+    labels = {name: words for name in of.widgets if (words := of.declared[name].sentence)}
     state = st.session_state
     used = {name: key for name, key in of.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})
     state[keys.ASIDE] = {}
-    names = _names(of)
+    names = of.called
     # All at once first: two that go together, of one's own pair, are no good one by one.
     whole, refused = made(of.parameters, values, labels, names=names)
     if whole is not None:
@@ -325,11 +325,6 @@ def build(
     if state[keys.ASIDE]:
         say(p for problems in state[keys.ASIDE].values() for p in problems)
     return found
-
-
-def _names(of: Question) -> dict[str, str]:
-    """How sentences name the question's fields, those that may stay empty among them."""
-    return {name: of.field(name).called for name in of.widgets}
 
 
 def made(

@@ -66,14 +66,14 @@ def enter(pieces: Mapping[str, Any]) -> None:
 
 def held(of: Question, name: str) -> Any:
     """What a field holds, or will hold once its page is shown: for other pages that need it."""
-    piece, key = of.fields[name].shared, of.key(name)
+    piece, key = of.fields[name].shared, of.widgets[name]
     value = st.session_state.get(key)
     changed = _held(SEEN).get(key, _NEVER) not in (value, _NEVER)
     return value if changed else _held(ENTERED).get(piece, value)
 
 
 def _pieces(of: Question) -> dict[str, str]:
-    return {field.shared: of.key(name) for name, field in of.fields.items() if field.shared}
+    return {field.shared: of.widgets[name] for name, field in of.fields.items() if field.shared}
 
 
 def _fits(of: Question, piece: str, value: Any) -> bool:

@@ -124,7 +124,10 @@ def take(state: Mapping[Any, Any] | None = None) -> Content:
     """
     state = st.session_state.to_dict() if state is None else state
     settings = {
-        key: state[key] for q in catalogue.PAGES for name in q.fields if (key := q.key(name)) in state
+        key: state[key]
+        for q in catalogue.PAGES
+        for name, key in q.widgets.items()
+        if name in q.fields and key in state
     }
     accounts: dict[str, Mapping[str, Ledger]] = {"": state.get(keys.LEDGERS, {})}
     for question in catalogue.PAGES:
