@@ -30,7 +30,7 @@ from tests.browser import browser as helpers  # noqa: E402
 FOLDER = ROOT / "docs" / "img"
 SIZE = {"width": 1280, "height": 800}
 SCALE = 1.5
-COLOURS = 96
+COLOURS = 192
 # Work in the background ends within seconds on a quiet machine.
 WORK_LIMIT = 300_000
 EVENTS = ROOT / "sample_data" / "shop_events.csv"

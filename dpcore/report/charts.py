@@ -287,6 +287,7 @@ def add_area(
         {
             "type": "scatter",
             **outline,
+            "mode": "lines",  # Of fewer than 20 points Plotly draws each as a dot, too.
             "fill": "toself",
             "fillcolor": color,
             "line": {"width": 0},

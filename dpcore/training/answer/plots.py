@@ -13,7 +13,7 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 
 LOOKS = {
-    Method.FOLLOWED: Look.TOTAL,
+    Method.FOLLOWED: Look.USUAL,
     Method.SMOOTH: Look.SMOOTH,
     Method.CAP: Look.CAP,
     Method.CLIPPED_SUM: Look.USUAL,
@@ -87,28 +87,31 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
             high="highest",
             shaded=True,
         )
+        # Also those of which there are no runs yet: the figure is updated in place, curve by curve.
         for method in found.parameters.methods
-        if method is not Method.FOLLOWED and (summary.runs[found.table.cells_of(method)] > 0).any()
+        if method is not Method.FOLLOWED
     ]
     followed = found.table.cells_of(Method.FOLLOWED)
     answer, half = (float(of[followed[0]]) for of in (summary.mean, summary.half_width))
-    if np.isfinite(answer):
-        items.insert(
-            0,
-            Curve(
-                NAMES[Method.FOLLOWED],
-                "bounds from, to",
-                "followed",
-                LOOKS[Method.FOLLOWED],
-                low="followed, lowest",
-                high="followed, highest",
-                shaded=True,
-                first=True,
-            ),
-        )
+    items.insert(
+        0,
+        Curve(
+            NAMES[Method.FOLLOWED],
+            "bounds from, to",
+            "followed",
+            LOOKS[Method.FOLLOWED],
+            # In the colour of clipped sums, which it is, but for its dashes.
+            dash="solid",
+            width=3.0,
+            low="followed, lowest",
+            high="followed, highest",
+            shaded=True,
+            first=True,
+        ),
+    )
     items += [
-        Curve("The same, no noise", "bounds from, to", "no noise", Look.BIAS, dash="dot", width=1.5),
-        Curve("Nor clipping", "bounds from, to", "no clipping", Look.SAMPLING, dash="dot", width=1.5),
+        Curve("The same, no noise", "bounds from, to", "no noise", Look.USUAL, dash="dot", width=1.5),
+        Curve("Nor clipping", "bounds from, to", "no clipping", Look.OWN, dash="dot", width=1.5),
         Curve("No privacy", "bounds from, to", "no privacy", Look.SAMPLING),
         Curve("Guessing", "bounds from, to", "guessing", Look.OWN),
     ]

@@ -236,9 +236,12 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so():
     experiment.fill(asked.empty(), on_more=seen.append)
     first = view(table=seen[0])
     assert first.runs == (0, 10)
-    names = {t.name for t in plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS)).data}
-    assert "Clipped sum, bound follows" in names
-    assert "Smooth weights" not in names
+    figure = plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS))
+    assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
+    # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
+    assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
+    whole_figure = plotly_figures.figure(plots.bounds(view(), Measure.LOSS, Over.ROWS))
+    assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     said = said_of(first)
     assert "10 of 12 runs so far" in said.detail
 
