@@ -170,49 +170,53 @@ def replaced_divergences(ratio: Ratio, orders: FloatArray) -> FloatArray:
     # One set of points that is its own mirror image.
     z = (coarse[kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
     log = ratio.less_1(z)[1]
-    mirrored = log[::-1]
+    moved = log - log[::-1]
+    with np.errstate(over="ignore"):
+        less_1 = np.expm1(moved)
     normal = -0.5 * z**2 + math.log(step / math.sqrt(2.0 * math.pi))
-    found = []
-    for order in orders:
-        exponent = order * log + (1.0 - order) * mirrored + normal
-        most = float(exponent.max())
-        whole = most + math.log(np.exp(exponent - most).sum())
-        if whole < 1.0:
-            moved = log - mirrored
-            with np.errstate(over="ignore", invalid="ignore"):
-                density = np.exp(normal + mirrored)
-                near = np.where(
-                    np.abs(order * moved) < 1.0,
-                    density * (np.expm1(order * moved) - order * np.expm1(moved)),
-                    np.exp(exponent) - density - order * np.exp(normal + log) + order * density,
-                )
-            whole = math.log1p(max(float(near.sum()), 0.0))
-        found.append(whole)
-    return np.array(found) / (orders - 1.0)
+    return _summed(orders, log, log[::-1], less_1, normal) / (orders - 1.0)
 
 
 def _powers(ratio: Ratio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """log E_Q[w^a] for each power a, shape of ``powers``."""
-    step = ratio.step
-    z = _where_mass_is(ratio, low, high, powers, step)
+    z = _where_mass_is(ratio, low, high, powers, ratio.step)
     less_1, log = ratio.less_1(z)
-    normal = -0.5 * z**2 + math.log(step / math.sqrt(2.0 * math.pi))
-    found = []
-    for power in powers:
-        exponent = power * log + normal
-        most = float(exponent.max())
-        whole = most + math.log(np.exp(exponent - most).sum())
-        if whole < 1.0:
-            # E[w] = 1, so that a(w − 1) may be taken off: what is left is of one sign, and small numbers stay exact.
-            with np.errstate(over="ignore", invalid="ignore"):
-                near = np.where(
-                    np.abs(power * log) < 1.0,
-                    np.exp(normal) * (np.expm1(power * log) - power * less_1),
-                    np.exp(exponent) - np.exp(normal) - power * np.exp(normal + log) + power * np.exp(normal),
-                )
-            whole = math.log1p(max(float(near.sum()), 0.0))
-        found.append(whole)
-    return np.array(found)
+    normal = -0.5 * z**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
+    return _summed(powers, log, np.zeros_like(log), less_1, normal)
+
+
+def _summed(
+    powers: FloatArray, log: FloatArray, other: FloatArray, less_1: FloatArray, normal: FloatArray
+) -> FloatArray:
+    """log Σ q r^a for each power a, with r = e^log / e^other and q = e^(other + normal), which sum to 1, as q r do.
+
+    So q (1 + a (r − 1)), which sums to 1, may be taken off where the sum is near 1: what is left is of one sign, and
+    small numbers stay exact.
+
+    Args:
+        powers: a.
+        log: At the points of the rule.
+        other: Likewise.
+        less_1: r − 1, likewise.
+        normal: Log of the weights of the rule.
+    """
+    moved = log - other
+    scaled = powers[:, None] * moved
+    exponent = scaled + (other + normal)
+    most = exponent.max(axis=1)
+    whole = most + np.log(np.exp(exponent - most[:, None]).sum(axis=1))
+    near = np.flatnonzero(whole < 1.0)
+    if near.size:
+        a, scaled = powers[near, None], scaled[near]
+        small = np.abs(scaled) < 1.0
+        density, moved_density = np.exp(other + normal), np.exp(log + normal)
+        left = np.where(
+            small,
+            density * (np.expm1(np.where(small, scaled, 0.0)) - a * np.where(small, less_1, 0.0)),
+            np.exp(exponent[near]) - density - a * moved_density + a * density,
+        )
+        whole[near] = np.log1p(np.maximum(left.sum(axis=1), 0.0))
+    return np.asarray(whole)
 
 
 def _where_mass_is(ratio: Ratio, low: float, high: float, powers: FloatArray, step: float) -> FloatArray:
@@ -225,10 +229,8 @@ def _where_mass_is(ratio: Ratio, low: float, high: float, powers: FloatArray, st
     if (high - low) / step <= 4 * CHUNK:
         return np.arange(coarse[0], coarse[-1], step)
     _, log = ratio.less_1(coarse)
-    kept = np.zeros(coarse.size, bool)
-    for power in powers:
-        exponent = power * log - 0.5 * coarse**2
-        kept |= exponent > exponent.max() - NEGLIGIBLE
+    exponent = np.outer(powers, log) - 0.5 * coarse**2
+    kept = (exponent > exponent.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # Where w is 1 the part that is taken off has its mass, too.
     kept |= np.abs(coarse) <= 10.0
     inner = step * np.arange(round(1.0 / step))
