@@ -1,0 +1,155 @@
+"""`sweet-spot` on a file of a million rows, beside the same in the app and PipelineDP's tuner: as whole processes.
+
+    python benchmarks/command.py [--rows 1000000] [--repeats 3]
+
+From the start of a process to its end, as a person at a shell waits for it; the least of some rounds, in turns. Only
+ratios within one run are to be compared. PipelineDP's tuner, which compares candidates for a count (it knows no mean),
+is in its repository and not in its package: SWEETSPOT_PIPELINEDP names a checkout of it, and `make test-libraries`
+makes the environment that it runs in, or SWEETSPOT_PIPELINEDP_PYTHON names one. It tries 30 candidates, on a
+hundredth of the rows, and with --whole on all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = ["--user", "user_id", "--value", "amount", "--epsilon", "1", "--lower", "0", "--upper", "100"]
+APP = """
+from dpcore.common.privacy import Disclosure
+from dpcore.counting.frames import to_dataset
+from tests.pages import driving
+
+data = to_dataset({file!r}, "user_id", "amount", disclosure=Disclosure.PRIVATE)
+at = driving.with_data(driving.new_app("Mean"), data)
+at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
+driving.fine(at.run())
+print(driving.shown_texts(at))
+"""
+TUNER = """
+import sys
+
+sys.path.append({checkout!r})  # Last: the package is the one that is installed.
+import pandas as pd
+import pipeline_dp
+from analysis import parameter_tuning
+from pipeline_dp.dataset_histograms import computing_histograms
+
+rows = list(pd.read_csv({file!r})[["user_id", "amount"]].itertuples(index=False, name=None))
+extractors = pipeline_dp.DataExtractors(
+    privacy_id_extractor=lambda row: row[0], partition_extractor=lambda row: 0, value_extractor=lambda row: 1
+)
+backend = pipeline_dp.LocalBackend()
+histograms = list(computing_histograms.compute_dataset_histograms(rows, extractors, backend))[0]
+options = parameter_tuning.TuneOptions(
+    epsilon=1, delta=1e-6,
+    aggregate_params=pipeline_dp.AggregateParams(
+        noise_kind=pipeline_dp.NoiseKind.LAPLACE, metrics=[pipeline_dp.Metrics.COUNT],
+        max_partitions_contributed=1, max_contributions_per_partition=1,
+    ),
+    function_to_minimize=parameter_tuning.MinimizingFunction.ABSOLUTE_ERROR,
+    parameters_to_tune=parameter_tuning.ParametersToTune(max_contributions_per_partition=True),
+    number_of_parameter_candidates=30,
+)
+found, _ = parameter_tuning.tune(rows, backend, histograms, options, extractors, [0])
+(found,) = found
+best = found.utility_analysis_parameters.max_contributions_per_partition[found.index_best]
+print("best of 30 candidates:", best)
+"""
+
+
+def make(path: Path, rows: int) -> None:
+    """Rows of users of whom few have many."""
+    rng = np.random.default_rng(1)
+    users = (rows / 10 * rng.random(rows) ** 2).astype(int)
+    amounts = np.round(100 * rng.random(rows), 2)
+    pd.DataFrame({"user_id": users, "amount": amounts}).to_csv(path, index=False)
+
+
+def seconds(command: list[str], environment: dict[str, str]) -> tuple[float, str]:
+    """Of one process, and what it says.
+
+    Raises:
+        SystemExit: It failed.
+    """
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    took = time.perf_counter() - began
+    if done.returncode:
+        raise SystemExit(f"{command[:3]} failed: {done.stderr[-2000:]}")
+    return took, done.stdout
+
+
+def show(title: str, ways: dict[str, tuple[list[str], dict[str, str]]], repeats: int) -> None:
+    """One table: every way beside the first one."""
+    best: dict[str, tuple[float, str]] = {}
+    for _ in range(repeats):
+        for words, (command, environment) in ways.items():
+            found = seconds(command, environment)
+            best[words] = min(best.get(words, found), found)
+    first = best[next(iter(ways))][0]
+    print(f"\n{title}\n{'':38s}{'seconds':>10s}{'of the first':>14s}")
+    for words, (took, said) in best.items():
+        last = [line for line in said.splitlines() if "Keep at most" in line or "best of" in line]
+        print(f"{words:38s}{took:10.2f}{took / first:14.2f}   {(last or [''])[0][:60]}", flush=True)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--whole", action="store_true", help="the tuner on all rows, too: minutes")
+    given = parser.parse_args()
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory(prefix="sweetspot-bench-") as folder:
+        file, small = Path(folder) / "events.csv", Path(folder) / "small.csv"
+        make(file, given.rows)
+        make(small, given.rows // 100)
+        python, shell = sys.executable, [sys.executable, ".make"]
+        imported = "import streamlit, pages.shared.base.catalogue"
+        show(
+            f"The mean of {given.rows:,} rows",
+            {
+                "sweet-spot mean": ([*shell, "mean", str(file), *SETTINGS], own),
+                "the import of the app, no question": ([python, "-c", imported], own),
+                "the page Mean, without a browser": ([python, "-c", APP.format(file=str(file))], own),
+            },
+            given.repeats,
+        )
+        counted = ["count-bound", "--user", "user_id", "--epsilon", "1"]
+        beside = {
+            "sweet-spot count-bound": ([*shell, counted[0], str(small), *counted[1:]], own),
+            f"the same on {given.rows:,} rows": ([*shell, counted[0], str(file), *counted[1:]], own),
+        }
+        library = ROOT / ".venv" / "pipelinedp" / "bin" / "python"
+        checkout = os.environ.get("SWEETSPOT_PIPELINEDP", "")
+        interpreter = os.environ.get("SWEETSPOT_PIPELINEDP_PYTHON", str(library))
+        if (Path(checkout) / "analysis").is_dir() and checkout and Path(interpreter).exists():
+            for rows, path in ((given.rows // 100, small), (given.rows, file))[: 1 + given.whole]:
+                program = TUNER.format(file=str(path), checkout=checkout)
+                beside[f"PipelineDP's tuner, {rows:,} rows"] = (
+                    [interpreter, "-c", program],
+                    dict(os.environ),
+                )
+        show(f"A count of {given.rows // 100:,} rows", beside, given.repeats)
+        if len(beside) < 3:
+            print(
+                "PipelineDP's tuner did not run: SWEETSPOT_PIPELINEDP names no checkout with `analysis`, or"
+            )
+            print(f"there is no {library.relative_to(ROOT)} (make test-libraries).")
+
+
+if __name__ == "__main__":
+    main()
