@@ -21,7 +21,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from dpcore.common.privacy import one_record_steps_epsilon
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -168,6 +167,8 @@ def shown_epsilon(
     For every test P(true) ≤ e^ε P(false) + δ. Both probabilities are bounded after Clopper and Pearson, each with half
     of what the confidence leaves.
     """
+    from scipy.special import betaincinv
+
     runs = record.size
     true, false = int(np.sum(record < threshold)), int(np.sum(neighbour < threshold))
     risk = (1.0 - confidence) / 2.0

@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import lambertw
 
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Collaboration, Private, alone, together
@@ -35,6 +34,8 @@ def advantage(of: Collaboration) -> FloatArray:
 
 def _lambert(values: Any) -> FloatArray:
     """W of numbers of at least 0: the y with y exp(y) = value."""
+    from scipy.special import lambertw
+
     return np.asarray(np.real(lambertw(values)))
 
 

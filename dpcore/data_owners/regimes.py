@@ -28,6 +28,17 @@ class Axis(enum.Enum):
     RECORDS_PER_UNIT = "records_per_unit"
 
 
+AXES = {
+    Axis.OWNERS: "Owners, n",
+    Axis.RECORDS: "Records per owner, m",
+    Axis.EPSILON: "Privacy budget, ε",
+    Axis.SHARED: "Shared parameters, ℓ",
+    Axis.PERSONAL: "Personal parameters, k",
+    Axis.PERSONAL_DIAMETER: "Personal diameter, D_X",
+    Axis.SHARED_DIAMETER: "Shared diameter, D_U",
+    Axis.RECORDS_PER_UNIT: "Records per unit, m/r",
+}
+"""What runs along an axis of the map."""
 RANGES: dict[Axis, tuple[float, float]] = {
     Axis.OWNERS: (1.0, 1e4),
     Axis.RECORDS: (1.0, 1e6),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.data_owners.answer.words import AXES
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import AXES
 from dpcore.data_owners.study import Records
 from dpcore.dataset import Dataset
 from pages.shared.base.question import Field, From, Question, public

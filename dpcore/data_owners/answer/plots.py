@@ -12,9 +12,8 @@ from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import unequal
 from dpcore.data_owners.answer.found import OwnersFound
-from dpcore.data_owners.answer.words import AXES
 from dpcore.data_owners.bounds import Private, alone, together, without_privacy
-from dpcore.data_owners.regimes import RANGES, Regime
+from dpcore.data_owners.regimes import AXES, RANGES, Regime
 from dpcore.data_owners.regimes import Axis as MapAxis
 from dpcore.dataset import Dataset
 

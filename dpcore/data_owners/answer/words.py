@@ -11,20 +11,9 @@ from dpcore.data_owners import crossings
 from dpcore.data_owners.answer.found import OwnersFound
 from dpcore.data_owners.bounds import Private, Unit, together
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
-from dpcore.data_owners.regimes import Axis, Regime
+from dpcore.data_owners.regimes import Regime
 from dpcore.report.content import Line
 
-AXES = {
-    Axis.OWNERS: "Owners, n",
-    Axis.RECORDS: "Records per owner, m",
-    Axis.EPSILON: "Privacy budget, ε",
-    Axis.SHARED: "Shared parameters, ℓ",
-    Axis.PERSONAL: "Personal parameters, k",
-    Axis.PERSONAL_DIAMETER: "Personal diameter, D_X",
-    Axis.SHARED_DIAMETER: "Shared diameter, D_U",
-    Axis.RECORDS_PER_UNIT: "Records per unit, m/r",
-}
-"""What runs along an axis of the map."""
 LEAKS = (
     "Your data are private, and so is what is read off them: neither ε nor joint privacy covers a decision or a cap "
     "that was chosen with them."
