@@ -27,8 +27,8 @@ from pages.shared.server.guard import Guard
 # 6.0, of 100,000 x 10 0.95 s instead of 5.3, and the clock agreed. And every session has a core, not all of them all.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# While modules come, Python would look through all of them again and again: 0.08 s of 0.55 s of the first run. Once they
-# are there, `pages.shared.shell.settle_memory` looks once and never at them again.
+# While modules come, Python would look through all of them again and again: 0.08 s of 0.55 s of the first run. Once
+# they are there, `pages.shared.shell.settle_memory` looks once and never at them again.
 gc.set_threshold(50_000, 20, 100)
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
