@@ -111,6 +111,8 @@ def check(mechanism: Mechanism, cell: Cell) -> None:
         problems.between(1e-6, 1e9, bound=cell.bound)
         if mechanism.sampled < 1.0:
             problems.add("a release takes all users in every step")
+        if mechanism.look < 1.0:
+            problems.add("a release is no first look: its noise is that of all users")
         if mechanism.pace is Pace.ENTERED and cell.method is Method.OUTPUT:
             problems.add("a release by output perturbation has its penalty by the rule")
         if cell.method is Method.OUTPUT and not mechanism.loss.has_bounded_slope:

@@ -40,8 +40,11 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
         for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
         if method in found.best_of
     ]
-    cells = [cell for cell in dict.fromkeys(cells) if cell.method in FORM_NAMES]
-    loaded, mechanism = found.data, found.table.experiment.mechanism
+    # With steps as entered there is a program for weights; that of a bound that follows has its own steps anyway.
+    written = FORM_NAMES if found.parameters.pace is Pace.RULE else (Method.FOLLOWED, Method.SMOOTH)
+    cells = [cell for cell in dict.fromkeys(cells) if cell.method in written]
+    # Of the question, not of a first look, whose noise is that of fewer users.
+    loaded, mechanism = found.data, found.parameters.mechanism
     table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
     assert table is not None
     assert scaling is not None

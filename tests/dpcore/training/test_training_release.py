@@ -123,8 +123,10 @@ def test_a_model_learns_and_differs_from_draw_to_draw():
     for model in (one, other):
         loss = LossKind.LOGISTIC.at(rows.signed @ model.theta).mean()
         assert best.certificate.value < loss < best.certificate.value + 0.1
-    with pytest.raises(InvalidInput, match=r"ound must(.|\n)*all users(.|\n)*penalty by the rule"):
-        release.train_once(rows, replace(mechanism, sampled=0.5), Cell(Method.OUTPUT, 1e12))
+    with pytest.raises(
+        InvalidInput, match=r"ound must(.|\n)*all users(.|\n)*first look(.|\n)*penalty by the rule"
+    ):
+        release.train_once(rows, replace(mechanism, sampled=0.5, look=0.5), Cell(Method.OUTPUT, 1e12))
 
 
 # --- under a cap --------------------------------------------------------------------------------------------

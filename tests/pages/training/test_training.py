@@ -18,7 +18,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.report import plotly_figures
-from dpcore.training import bassily, experiment
+from dpcore.training import account, bassily, experiment
 from dpcore.training.answer import TrainingFound, answered, compute, plots, words
 from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
@@ -510,6 +510,19 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     found = compute(loaded, PARAMETERS, Runs(table, known, look.mechanism.look))
     assert "A first look at" in said_of(found).detail
     assert found.best is not None
+    # Its program has the noise of everybody, as that of the whole runs.
+    for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
+        asked = experiment.first_look(question(parameters))
+        runs = Runs(experiment.fill(asked.empty()), experiment.references(asked), asked.mechanism.look)
+        written = said_of(compute(loaded, parameters, runs)).code
+        smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
+        mechanism = parameters.mechanism
+        needed = (
+            account.rule_plan(1.0, parameters.delta, parameters.neighbours, mechanism.steps, False).gradient
+            if parameters.pace is Pace.RULE
+            else account.plan(1.0, parameters.delta, parameters.neighbours, smooth.threshold, 60).gradient
+        )
+        assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
     at = open_app(TITLE, **LINK)
     at.session_state[JOB].stop()
