@@ -15,6 +15,7 @@ import numpy as np
 
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import GaussianNoise, mixture_epsilon, sampled_gaussian_epsilon
+from dpcore.common.progress import ShouldStop, never
 from dpcore.examples_per_user.rdp import Mixture, epsilon_of, orders_for
 
 MOST_EVALUATIONS = 60
@@ -165,6 +166,10 @@ def takes_too_long(examples: int, rate: float) -> bool:
     return rate < 1.0 and examples > 1 and len(kept_terms(examples, rate)[0]) > MOST_TERMS
 
 
+class _Stopped(Exception):
+    """The search was asked to end."""
+
+
 @functools.lru_cache(maxsize=256)
 def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
     """The least noise by the accounting of privacy losses, to 0.1 % and from above; never above `multiplier_at_most`.
@@ -182,14 +187,26 @@ def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: 
     Raises:
         InvalidInput: No noise was found.
     """
+    found = search_multiplier(examples, rate, epsilon, delta, steps, never)
+    assert found is not None
+    return found
+
+
+def search_multiplier(
+    examples: int, rate: float, epsilon: float, delta: float, steps: int, should_stop: ShouldStop
+) -> float | None:
+    """As `multiplier`; None where it was stopped, which is asked before each step of the search."""
     enough = multiplier_at_most(examples, rate, epsilon, delta, steps)
     if rate >= 1.0:
         return enough
     grid = grid_of(epsilon, steps)
-    found = _safe_root(
-        lambda sigma: epsilon_by_losses(sigma, examples, rate, steps, delta, grid),
-        epsilon,
-        0.93 * enough,
-        PLD_TOLERANCE,
-    )
-    return min(found, enough)
+
+    def spent(sigma: float) -> float:
+        if should_stop():
+            raise _Stopped
+        return epsilon_by_losses(sigma, examples, rate, steps, delta, grid)
+
+    try:
+        return min(_safe_root(spent, epsilon, 0.93 * enough, PLD_TOLERANCE), enough)
+    except _Stopped:
+        return None

@@ -44,6 +44,7 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
     except InvalidInput as refused:
         fields.say(refused.problems)
         return
+    jobs.rerun_if_ended(KEY)
     if jobs.watch(KEY, "Choosing records", measured=False) or jobs.say_failure(KEY) or kept is None:
         return
     disclosure = Disclosure.PUBLIC if data.pairs is None else data.provenance

@@ -12,7 +12,7 @@ from pages.shared.fields.search import Search
 
 SOON_SECONDS = 0.05
 """How long a run waits: an answer that was found before, or soon, stands at once."""
-EXACT = Search[float](QUESTION.key("exact_job"))
+EXACT = Search[float | None](QUESTION.key("exact_job"))
 
 
 @cached(max_entries=32)
@@ -30,13 +30,20 @@ def find(data: Dataset, parameters: ExamplesParameters) -> ExamplesFound:
     asked = found.exact
     if asked is None:
         return found
-    EXACT.ask(asked, lambda tell, stop: asked.search(), whole=lambda sigma: True, seconds=SOON_SECONDS)
+
+    def is_whole(sigma: float | None) -> bool:
+        return sigma is not None
+
+    EXACT.ask(asked, lambda tell, stop: asked.search(stop), whole=is_whole, seconds=SOON_SECONDS)
     jobs.rerun_if_ended(EXACT.key)
-    return found.with_noise(EXACT.found().value)
+    running, sigma = EXACT.running, EXACT.found().value
+    # Stopped or failed: the quick bound is what there is.
+    return found if sigma is None and not running else found.with_noise(sigma)
 
 
 def show_state() -> None:
     """One line while the exact noise is searched for."""
+    jobs.rerun_if_ended(EXACT.key)
     if EXACT.running:
         jobs.watch(EXACT.key, "Searching the least noise multiplier", measured=False)
     else:

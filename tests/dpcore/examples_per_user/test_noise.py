@@ -243,3 +243,15 @@ def test_what_is_moved_in_the_accounting_by_losses_is_moved_upwards() -> None:
     # Stochastically larger: no upper tail is lighter than the binomial's.
     above = np.cumsum(weights[::-1])[::-1]
     assert (above >= binom.sf(np.array(k) - 1.0, 200, 0.01) * (1.0 - 1e-9)).all()
+
+
+def test_a_search_that_is_stopped_has_no_result() -> None:
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 1
+
+    assert noise.search_multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
+    assert asked == 2
