@@ -66,7 +66,7 @@ def test_white_stands_on_the_primary_colour():
     assert contrast("#FFFFFF", THEME["light"]["primaryColor"]) >= TEXT  # labels of main buttons
     assert (
         contrast("#FFFFFF", THEME["dark"]["primaryColor"]) >= CONTROL
-    )  # ticks; no main button is filled there
+    )  # ticks; main buttons and tags have labels in the colour of the ground
 
 
 def test_main_buttons_go_by_the_theme():

@@ -37,14 +37,14 @@ QUESTION = Question(
             as_list=True,
         ),
         "loss_variance": Field(
-            "How users differ, Var(H)",
+            "Users differ, Var(H)",
             "The variance of the expected loss between users. At 0 every user meets the same risk, and a bound "
             "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
             "limits with Var(H) use it.",
             asked="Var(H), variance of users' losses",
             slider=(0.0, 0.25, 0.005),
             format="%.3f",
-            width=180,
+            width=150,
         ),
         "vc_dimension": public(
             "VC dimension d",
@@ -73,7 +73,7 @@ QUESTION = Question(
             "with the squared dimension of the model: 100 is that of 10 numbers, other constants at 1.",
             sentence="The noise factor C",
             asked="Noise factor, constant of the privacy term",
-            width=130,
+            width=146,
         ),
         "privacy_power": public(
             "Power of F",

@@ -60,7 +60,7 @@ QUESTION = Question(
         "lower": range_end(
             "Lowest value L",
             "Values below are raised to it. Public: from what the quantity is, not from data.",
-            width=130,
+            width=146,
             asked="Lowest value, L",
             first=0.0,
             shared="lower",
@@ -68,7 +68,7 @@ QUESTION = Question(
         "upper": range_end(
             "Highest value U",
             "Values above are lowered to it. B = U − L sets how much noise is needed.",
-            width=130,
+            width=146,
             asked="Highest value, U",
             first=1.0,
             shared="upper",

@@ -12,8 +12,8 @@ STREAMLITS = {
     "listitem": "[data-testid='stSidebarNavItems'] li",
 }
 """Rules that Streamlit 1.67 itself breaks, and where: no option and no code of ours has a say in it."""
-# Figures are pictures with a sentence each, and tests/test_theme.py holds their contrast. A main button is drawn plain
-# on a dark page (`fields.main_button`), which begins with the page's next run: here the colours change without one.
+# Figures are pictures with a sentence each, and tests/test_theme.py holds their contrast. The label of a main button
+# has the colour of the ground (`address`) from the page's next run on: here the colours change without one.
 _LOOK = """([within, dark, streamlits]) => axe.run(
     {include: within, exclude: ['.js-plotly-plot', ...(dark ? ["[data-testid='stBaseButton-primary']"] : [])]},
     {resultTypes: ['violations'], preload: false, elementRef: true, ...(dark ? {runOnly: ['color-contrast']} : {})}

@@ -146,7 +146,7 @@ def test_from_a_file_to_a_number_back_and_forward_and_a_reload_says_what_is_gone
     expect(page.locator(".st-key-mean_card h2")).to_contain_text("Keep at most")
     # Nothing that may have been read off the values is in the address: the range is what every release states.
     assert set(parse_qs(urlsplit(page.url).query)) == {
-        "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "upload",
+        "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "target", "likeness", "upload",
     }  # fmt: skip
     page.go_back()
     settle(page)

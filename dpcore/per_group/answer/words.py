@@ -172,7 +172,7 @@ def good_enough(view: PerGroupFound) -> str:
     if low == high:
         return f"only {wording.counted(low, 'group')}{at}."
     upper = wording.counted(high, "group")
-    return f"any bound from {wording.number(low)} to {upper}{at} stays within 5{wording.PERCENT} of the best error."
+    return f"{wording.number(low)} to {upper}{at}, within 5{wording.PERCENT}."
 
 
 def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:

@@ -19,6 +19,7 @@ _LARGE_STYLE = """
 .sweetspot-number .label { font-size: 0.875rem; }
 .sweetspot-number .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
 .sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
+.sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
 .sweetspot-number .note { font-size: 0.875rem; }
 .sweetspot-number button {
   font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
@@ -35,7 +36,10 @@ const SHOWN_MILLISECONDS = 1500;
 export default ({ data, parentElement }) => {
   const find = (name) => parentElement.querySelector(name);
   find(".label").textContent = data.label;
-  find(".value").textContent = `${data.value} ${data.unit}`.trim();
+  const unit = document.createElement("span");
+  unit.className = "unit";
+  unit.textContent = data.unit ? ` ${data.unit}` : "";
+  find(".value").replaceChildren(data.value, unit);
   find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
   const button = find("button");
   button.textContent = "Copy";

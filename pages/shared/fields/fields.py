@@ -239,8 +239,8 @@ def row() -> DeltaGenerator:
 
 
 def main_button() -> typing.Literal["primary", "secondary"]:
-    """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
-    return "secondary" if st.context.theme.type == "dark" else "primary"
+    """The type of a page's main button: filled. `pages.shared.screen.address` gives it a label that can be read."""
+    return "primary"
 
 
 def button(

@@ -8,8 +8,9 @@ let go of the session (two minutes after a laptop fell asleep), the browser then
 nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session is
 still there, and loads itself anew where it is not. The address brings back the settings; the page says what is gone.
 
-The tags of a multiselect are white on the primary colour, 3.25:1 on a dark page. In the page's own background colour
-they have what the theme guarantees for the primary colour on the page, at least 4.5:1, light and dark.
+The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
+page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
+light and dark.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ function follow({ data, parentElement }) {
     document.head.append(style);
   }
   const ground = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
-  const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *) { color: ${ground} !important; }`;
+  const filled = '[data-testid="stBaseButton-primary"]:not(:disabled)';
+  const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${filled}, ${filled} * ` +
+    `{ color: ${ground} !important; }`;
   if (ground && style.textContent !== rule) style.textContent = rule;
 }
 """
