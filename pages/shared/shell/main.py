@@ -15,7 +15,6 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state="collapsed" if projector.is_on() else SIDEBAR_WIDTH,
 )
-shell.settle_memory()
 
 groups: dict[str, list[st.Page]] = {}
 for entry in PAGES:
@@ -34,3 +33,5 @@ current = st.navigation(groups, expanded=True)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
 shell.show(spec)
 current.run()
+# Last: it takes 0.1 s once, for which nobody needs to wait before the first figure.
+shell.settle_memory()
