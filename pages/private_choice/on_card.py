@@ -52,12 +52,14 @@ class Way:
         drawn: The card of the number that was drawn for it last; None before a draw.
         offered: Whether the card has the button; the page that compares ways has its own.
         lacking: What must be entered before, a sentence; empty where nothing is.
+        aim: What the draw takes otherwise than the card, a sentence; empty where nothing.
     """
 
     asked: PrivateParameters
     drawn: Answer | None
     offered: bool = True
     lacking: str = ""
+    aim: str = ""
 
     @property
     def name(self) -> str:
@@ -76,7 +78,7 @@ class Way:
     @property
     def cost(self) -> str:
         """What it typically costs, from public samples: these data are not looked at before the draw."""
-        return words.expected(cached.forecasts(self.asked))
+        return f"{self.aim} {words.expected(cached.forecasts(self.asked))}".strip()
 
     def draw(self) -> None:
         """Draw it; for callbacks."""
@@ -104,7 +106,19 @@ def way(card: Answer) -> Way | PairWay | None:
     here = card.parameters is asked
     if here and not fitting:
         return None
-    return Way(asked, _card(card, fitting[-1], asked) if fitting else None, offered=not here)
+    return Way(
+        asked, _card(card, fitting[-1], asked) if fitting else None, offered=not here, aim=_aim(card, asked)
+    )
+
+
+def _aim(card: Answer, asked: PrivateParameters) -> str:
+    """What the draw takes otherwise than the card's own bound, where both are for one release on purpose."""
+    if card.setting is None or asked.setting is None:
+        return ""
+    differing = card.setting.differing(asked.setting)
+    if {"user_share", "of_table"} & set(differing):
+        return "The draw takes rows as independent."
+    return "The draw aims at the least bias plus mean noise." if "measure" in differing else ""
 
 
 def _lacking(card: Answer, data: Dataset) -> Way | None:

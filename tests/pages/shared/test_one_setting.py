@@ -325,6 +325,8 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
         (cost,) = (text for text in shown_texts(at).splitlines() if "On public samples" in text)
         said.add(cost)
     assert len(said) == 1
+    # What it aims at is not what this page minimises unless told to, which is said, too.
+    assert "The draw aims at the least bias plus mean noise." in said.pop()
     fine(at.button(key="total_card_draw").click().run())
     assert "On public samples" not in shown_texts(at)
 
