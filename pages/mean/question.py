@@ -102,7 +102,7 @@ QUESTION = Question(
                 Likeness.FROM_VALUES: "From values",
             },
         ),
-        "user_share": of_values(
+        "user_share": Field(
             "Share ρ of the variance between users",
             "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
             "had 0.3 to 0.5, ratings and waiting times 0 to 0.1.",

@@ -9,7 +9,7 @@ from dpcore.examples_per_user.answer.found import ExamplesFound
 from dpcore.examples_per_user.answer.words import above
 from dpcore.examples_per_user.parameters import NEIGHBOURS, Way
 
-ACCOUNT = "Its account is that of [@choquette2023], by [@dpaccounting]."
+ACCOUNT = "Its account is that of [@choquettechoo2023], by [@dpaccounting]."
 
 
 def methods(found: ExamplesFound, data: Dataset) -> Methods:

@@ -226,10 +226,10 @@ def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
             moved += f", clamping by {wording.number(clamping)}"
         said.append(f"Error about **the mean of these rows**: {moved}.")
     elif found.of_table:
-        rests = "that who has many rows says nothing about the values"
-        if problem.user_share:
-            rests += f", and that {share}"
-        said.append(f"Error about **the mean of this table**. Assumed: {rests}.")
+        # What else it rests on stands in the tab: this is on the first screen.
+        between = f"{wording.number(problem.user_share, 2)} of the variance lies between users"
+        rests = between if problem.user_share else "rows are independent"
+        said.append(f"Error about **this table's mean**, if {rests}.")
     elif problem.user_share:
         said.append(f"Error as an estimate **for people like these**, if {share}.")
     if read is not None and looks(parameters) and abs(read.slope) > CLEAR_SLOPE:
