@@ -192,9 +192,9 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         ]
         return np.stack([_costs(one) for one in at], axis=1)
 
-    sentence = "what an owner may expect of each way, with the best cap per owner at each ε"
+    sentence = "what an owner may expect of each way, with the best bound on an owner's records at each ε"
     return Against(
-        "Best cap (records per owner)",
+        "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
         best,
         lambda epsilon, caps: unequal.joint_bounds(histogram, caps, of.having(epsilon=epsilon)),

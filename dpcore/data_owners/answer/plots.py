@@ -161,7 +161,7 @@ def cap(found: OwnersFound, data: Dataset) -> Plot:
         Curve("its privacy part", "cap", "privacy_part", Look.PRIVACY),
     ]
     if best is not None:
-        items.append(Mark("Best cap", best.cap, best.bound, Look.SMOOTH))
+        items.append(Mark("Best bound on records", best.cap, best.bound, Look.SMOOTH))
         alt = (
             f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner: "
             f"{wording.number(best.bound)}."

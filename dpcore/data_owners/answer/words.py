@@ -114,7 +114,7 @@ def numbers(found: OwnersFound) -> tuple[Number, ...]:
     if found.cap is not None:
         first, bound = (
             Number(
-                "Best cap",
+                "Best bound on records",
                 wording.counted(found.cap.cap, "record"),
                 "per owner",
                 "The upper bound on records per owner, where a whole owner is protected.",
@@ -215,9 +215,9 @@ def facts(found: OwnersFound) -> dict[str, str]:
             "would have a larger bound. The joint bound holds for the average owner, not for each."
         )
     if found.own_bound is not None and found.parameters.own_cap is not None and found.cap is not None:
-        said[f"Your cap, {wording.counted(found.parameters.own_cap, 'record')}"] = (
+        said[f"Your bound on records, {wording.counted(found.parameters.own_cap, 'record')}"] = (
             f"bound {wording.number(found.own_bound)}, {wording.change(found.own_bound, found.cap.bound)} "
-            "compared with the best cap."
+            "compared with the best bound on records."
         )
     return said
 

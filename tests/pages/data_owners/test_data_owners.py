@@ -136,7 +136,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert told.disclosure is Disclosure.PRIVATE
     assert words.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
-    assert any(name == "Your cap, 100 records" for name in told.facts)
+    assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.own_bound == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
     assert found.smaller is not None
