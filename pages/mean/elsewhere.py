@@ -54,7 +54,7 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
     why, other = _why(here, there.setting), wording.number(found)
     if there.setting.values_read and data.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
-    return f"*Mean* finds {other} for this release and this page {wording.number(number)}: {why}."
+    return f"*Mean* finds {other} for this release, this page {wording.number(number)}: {why}."
 
 
 def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
@@ -63,7 +63,7 @@ def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
         return "it goes by the error on the values of this very table, here σ² is all that is known of them"
     if "user_share" in differing:
         share = wording.number(there.user_share, 2)
-        return f"it takes a share ρ = {share} of the variance to lie between users, here rows are independent"
+        return f"here rows are independent (ρ = 0), there ρ = {share}"
     if "variance_share" in differing:
         shares = (wording.number(one.variance_share or 0.0) for one in (there, here))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)

@@ -19,7 +19,7 @@ from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 
 DEFAULT_RUNS = 4000
-MAX_RUNS = 200_000
+MAX_RUNS = 1_000_000
 
 
 def show(answer: Answer, data: Dataset, main: Plot) -> None:

@@ -40,6 +40,6 @@ def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
     of = f" with {noise.value} noise" if noise is not NoiseKind.LAPLACE else ""
     margin = f" and keeps a margin of {wording.counted(asked.margin, 'user')}" if asked.margin else ""
     return (
-        f"*Sum and count* finds {wording.number(found)} for this release and this page {wording.number(number)}: "
+        f"*Sum and count* finds {wording.number(found)} for this release, this page {wording.number(number)}: "
         f"{AIMS[measure]}{of}, this page bias plus mean Laplace noise{margin}."
     )

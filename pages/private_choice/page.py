@@ -46,7 +46,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     smooth = parameters.wanted is Wanted.SMOOTH
     said = elsewhere.differing(data, answer.setting, found.best, smooth)
     if said := said or on_total.differing(data, parameters, found.best):
-        places.notes.caption(said)
+        places.below.caption(said)
     with places.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, found.copies)

@@ -27,7 +27,7 @@ def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: st
     settle(page)
     page.get_by_role("tab", name="Simulation").click()
     runs = page.get_by_role("spinbutton", name="Runs at each point")
-    runs.fill("200000")
+    runs.fill("1000000")  # As many as there may be, so that they have not ended before they are stopped.
     runs.press("Enter")
     settle(page)
     page.get_by_role("button", name="Simulate", exact=True).click()

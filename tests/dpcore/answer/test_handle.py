@@ -42,16 +42,16 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    bounds = np.asarray(plot.column(found.bound))
+    bounds = np.asarray(plot.drawn[found.bound])
     at = int(np.abs(np.log(bounds / found.at)).argmin())
-    short, mean = (np.asarray(plot.column(name))[at] for name in (found.dots.short, found.dots.noise))
+    short, mean = (np.asarray(plot.drawn[name])[at] for name in (found.dots.short, found.dots.noise))
     dots = handle.released(found.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
     error = float(total.errors(answer.found.problem, bounds[at]).by(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
-    assert np.asarray(plot.column(found.error))[at] == pytest.approx(error)
+    assert np.asarray(plot.drawn[found.error])[at] == pytest.approx(error)
 
 
 def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():

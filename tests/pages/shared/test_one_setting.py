@@ -118,7 +118,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at.session_state["private_choice.wanted"] = Wanted.CAP
     go(at, "Choose privately")
     assert f"*Mean* finds {differ} for this release" in shown_texts(at)
-    assert "takes a share ρ = 0.20 of the variance" in shown_texts(at)
+    assert "there ρ = 0.20" in shown_texts(at)
     go(at, "Mean")
     fine(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
@@ -140,7 +140,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert f"Keep at most {looked} rows" in shown_texts(at)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
     go(at, "Choose privately")
-    assert f"*Mean* finds {looked} for this release and this page {cap}" in shown_texts(at)
+    assert f"*Mean* finds {looked} for this release, this page {cap}" in shown_texts(at)
 
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
@@ -150,7 +150,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
-    said = f"*Mean* finds {read} for this release and this page {worst}: its σ² is {variance / 1e4:.3g} of"
+    said = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
     assert said in shown_texts(go(at, "How much can weights gain?"))
     at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
     fine(at.run())
@@ -166,7 +166,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     for measure, there in by.items():
         at.session_state["total.measure"] = measure
         text = shown_texts(go(at, "Choose privately"))
-        said = f"*Sum and count* finds {there:g} for this release and this page {here:g}:"
+        said = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
         assert (said in text) is (measure is not Measure.BOUND and there != here)
     assert len(set(by.values())) > 1
 

@@ -187,7 +187,7 @@ def test_no_sentence_names_a_field_as_python_does(of):
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
             asked = usual | {name: value}
-            _, problems = questions.made(of.parameters, asked, labels, names=questions._names(of))
+            _, problems = questions.made(of.parameters, asked, labels, names=of.called)
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
                 if (

@@ -438,7 +438,7 @@ def test_what_was_asked_is_said_with_all_its_digits(value, shown):
 @pytest.mark.parametrize("public_only", [False, True])
 def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(disclosure, public_only):
     """A cap of one's own and a range are typed with the data in sight; counts stand as they began."""
-    asked = MeanParameters(0.7, lower=0.0, upper=40.0, own_cap=7)
+    asked = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_cap=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
     of = ReportContent(MEAN, asked, [], [], Source(behind))
     report = report_content.make(of, MADE, public_only)
