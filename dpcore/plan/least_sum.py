@@ -26,7 +26,8 @@ from dpcore.plan.rounding import PARTS
 GAP = 1e-4
 """Relative gap at which the search ends."""
 GRID = 768
-"""Ends of cells: neighbours are 1.8 % apart in the share, and a chord misses a curve by some 1e-5 of it at most."""
+"""Ends of cells: neighbours are 1.8 % apart in the share. Chords lie below their curve; where the best bound jumps
+within a cell they miss it by up to 5.7e-3 of it, as measured."""
 MAX_NODES = 600
 _PRICES, _ALTERNATIONS = 60, 30
 ARGUMENT = (

@@ -257,7 +257,7 @@ def rank_v(epsilons: FloatArray, noise: NoiseKind) -> FloatArray:
     With Laplace noise epsilons add up: v = 1 / epsilon^2. Beside Gaussian noise rho adds up: the exponential mechanism
     is epsilon^2 / 8-zCDP, a Gaussian mu^2 / 2-zCDP, so that mu^2 = epsilon^2 / 4 and v = 1 / mu^2.
 
-    Source: Cesar and Rogers 2021, lemma 3.4 (bounded range), for epsilon^2 / 8.
+    Source: Cesar and Rogers 2021 (bounded range), for epsilon^2 / 8.
     """
     return np.asarray((1.0 if noise is NoiseKind.LAPLACE else 4.0) / np.asarray(epsilons) ** 2)
 
