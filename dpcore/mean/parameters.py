@@ -38,7 +38,7 @@ class Likeness(enum.Enum):
 
 ASSUMED_SHARE = 0.2
 """rho where nobody says otherwise: an assumption, for what people do. Read off values it was 0.3 to 0.5 for purchases,
-and 0 to 0.1 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
+and 0 to 0.2 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
 
 
 class Counts(enum.Enum):

@@ -105,7 +105,7 @@ QUESTION = Question(
         "user_share": Field(
             "Share ρ of the variance between users",
             "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
-            "had 0.3 to 0.5, ratings and waiting times 0 to 0.1.",
+            "had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
             asked="Share of the variance between users, assumed",
             slider=(0.0, 1.0, 0.05),
             width=300,

@@ -258,7 +258,7 @@ def _about_users(found: MeanFound, parameters: mean.MeanParameters) -> dict[str,
         safe = "" if found.of_table else " The error for a larger ρ is safe for every smaller one."
         said["Assumed of users"] = (
             f"the share ρ = {wording.number(problem.user_share, 2)} is an assumption. Purchases had 0.3 to 0.5, "
-            f"ratings and waiting times 0 to 0.1.{safe}"
+            f"ratings and waiting times 0 to 0.2.{safe}"
         )
     if len(found.stretches) > 1:
         said["Several stretches are good"] = f"{_stretches(found)}; between them the error is larger."
