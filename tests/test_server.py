@@ -422,7 +422,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         finally:
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C goes to the server, too
             rest, _ = process.communicate(timeout=60)
-        assert rest.endswith("\nSweet Spot has stopped.\n")
+        assert rest.endswith("\nSweet Spot has stopped.\n"), (process.returncode, rest)
         assert "Traceback" not in rest
         assert process.returncode == 0
     assert network.heard == []

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.contributions import FloatArray
 
 DOTS = 20
 """Simulated releases that are seen at once."""
@@ -73,7 +73,6 @@ class Handle:
         name: What is moved, such as "Bound".
         bound: Column of the bounds that it may stand at, ascending.
         error: Column of the curve that it stands on.
-        factor: What that column is multiplied with before it is drawn.
         at: Where it stands at first.
         whole: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
@@ -87,7 +86,6 @@ class Handle:
     error: str
     at: float
     field: str
-    factor: float = 1.0
     whole: bool = False
     parts: tuple[tuple[str, str], ...] = ()
     users: Users | None = None
@@ -129,8 +127,3 @@ def some_users(values: FloatArray, users: FloatArray, unit: str) -> Users:
         f"{ranks.size} of {wording.counted(int(total), 'user')}"
     )  # fmt: skip
     return Users(found, f"{wording.capital(of_all)} by {unit}")
-
-
-def users_of(histogram: ContributionHistogram) -> Users:
-    """The same for rows per user."""
-    return some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows")

@@ -22,9 +22,8 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     words: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
-        "errorUnit": plot.y.unit if handle.factor == 1.0 else "",
         "bounds": _short(plot.drawn[handle.bound]),
-        "errors": _short(np.asarray(plot.drawn[handle.error]) * handle.factor),
+        "errors": _short(plot.drawn[handle.error]),
         "colour": looks[handle.error],
         "at": handle.at,
         "whole": handle.whole,
@@ -32,7 +31,7 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
             {
                 "name": name,
                 "colour": looks[column],
-                "y": _short(np.asarray(plot.drawn[column]) * handle.factor),
+                "y": _short(plot.drawn[column]),
             }
             for column, name in handle.parts
         ],
