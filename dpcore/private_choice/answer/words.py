@@ -146,7 +146,15 @@ def brief(share: float) -> str:
 
 
 def expected(forecasts: Sequence[Forecast]) -> str:
-    """What a draw typically costs, from public samples."""
+    """What a draw typically costs, from public samples; where that is much, what does better."""
+    if any(one.extra > 1.0 for one in forecasts):
+        times = [(wording.number(1.0 + one.extra, 2), f"{one.users:,}") for one in forecasts]
+        said = [f"{times[0][0]} times the least with {times[0][1]} users"]
+        said += [f"{larger} times with {users}" for larger, users in times[1:]]
+        return (
+            f"On public samples the error after a draw is, on average, up to {', '.join(said)}. "
+            "A larger ε for the draw or a bound that you know does better."
+        )
     first, *others = [(f"{one.users:,}", cost(one.extra)) for one in forecasts]
     said = [
         f"{first[1]} to the error with {first[0]} users",
