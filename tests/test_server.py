@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import http.client
+import http.server
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -438,3 +440,46 @@ def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> N
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == ["False", "1"]
+
+
+SECOND = """
+import sys
+sys.path[:0] = ["{root}/.make", "{root}"]
+from sweet_spot import launch
+real = launch.choose_port
+launch.choose_port = lambda first=launch.FIRST_PORT: {taken} if first == launch.FIRST_PORT else real(first)
+sys.exit(launch.main())
+"""
+
+
+def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_of_the_first(tmp_path):
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as first:
+        threading.Thread(target=first.serve_forever, daemon=True).start()
+        taken = first.server_address[1]
+        with subprocess.Popen(
+            [sys.executable, "-c", SECOND.format(root=ROOT, taken=taken)],
+            cwd=tmp_path,
+            env={**os.environ, "SWEETSPOT_NO_BROWSER": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout
+            said = next((line for line in process.stdout if " is at " in line), "")
+            try:
+                (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
+                assert url != f"http://127.0.0.1:{taken}"
+                assert ask(url, "/").headers["x-frame-options"] == "DENY"
+            finally:
+                os.killpg(process.pid, signal.SIGINT)
+                process.communicate(timeout=60)
+        first.shutdown()

@@ -33,6 +33,8 @@ PORTS_TRIED = 50
 START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
+PORT_TAKEN = "is not available"
+"""What Streamlit says of a port that it cannot have, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -126,19 +128,27 @@ class Output:
         """
         self._reader.join()
 
+    def says(self, words: str) -> bool:
+        """Whether these words stand in one of the last lines so far."""
+        return any(words in line for line in tuple(self._lines))
+
     def last(self) -> str:
         """The last lines, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
 
 
-def wait_until_up(server: subprocess.Popen[str], url: str) -> None:
-    """Wait until the server answers; raise StartError when it ends or takes too long."""
+def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None = None) -> None:
+    """Wait until the server answers; raise StartError when it ends or takes too long.
+
+    Of two that are started at one moment both find the same port free, and the one that comes second would take the
+    answers of the other for its own: with its ``output``, it is up once it has said its address itself.
+    """
     deadline = time.monotonic() + START_LIMIT
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise StartError(f"the server ended while starting (exit code {server.returncode})")
-        if is_healthy(url):
+        if (output is None or output.says(url)) and is_healthy(url):
             return
         time.sleep(0.1)
     raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
@@ -175,10 +185,8 @@ def remove_left() -> None:
     remove_abandoned()
 
 
-def serve() -> int:
-    """Start the server, warm it, open the browser, and stay until the server ends."""
-    url = f"http://{HOST}:{(port := choose_port())}"
-    print("Starting Sweet Spot ...", flush=True)
+def _start(port: int) -> tuple[subprocess.Popen[str], Output]:
+    """A server that is starting, and what it says."""
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
@@ -191,15 +199,30 @@ def serve() -> int:
         errors="replace",
     )
     assert server.stdout is not None
-    output = Output(server.stdout)
+    return server, Output(server.stdout)
+
+
+def serve() -> int:
+    """Start the server, warm it, open the browser, and stay until the server ends."""
+    port = choose_port()
+    print("Starting Sweet Spot ...", flush=True)
+    server, output = _start(port)
     try:
-        try:
-            wait_until_up(server, url)
-            # The first run imports everything and registers the pages; before it, a deep link finds no page.
-            warmed = answers(f"{url}/_stcore/script-health-check", timeout=WARM_LIMIT)
-        except StartError as error:
-            stop(server)
-            raise StartError(f"{error}. Its last output:\n\n{output.last() or '(nothing)'}") from None
+        while True:
+            url = f"http://{HOST}:{port}"
+            try:
+                wait_until_up(server, url, output)
+                break
+            except StartError as error:
+                stop(server)
+                last = output.last()
+                # Somebody else took it in the meantime.
+                if PORT_TAKEN not in last:
+                    raise StartError(f"{error}. Its last output:\n\n{last or '(nothing)'}") from None
+                port = choose_port(port + 1)
+                server, output = _start(port)
+        # The first run imports everything and registers the pages; before it, a deep link finds no page.
+        warmed = answers(f"{url}/_stcore/script-health-check", timeout=WARM_LIMIT)
         if not warmed:
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
             print(output.last(), file=sys.stderr)
