@@ -104,7 +104,7 @@ ASKED = {
         names={"lower": "lowest", "upper": "highest"},
         alone=(None,),
     ),
-    "private_bound": Question("private_choice", names={"neighbours": "relation"}),
+    "private_bound": Question("private_choice", names={"neighbours": "relation"}, by_data=("user_share",)),
     "owners": Question("data_owners", alone=(Disclosure.PUBLIC,), source="data"),
 }
 """By the name of the call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,13 @@ from dpcore.common import privacy
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import MAX_SIZE
+from dpcore.dataset import Dataset
+from dpcore.mean.parameters import ASSUMED_SHARE
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import TABLE_POWER, TableCap, TableSmooth
 
 DEFAULT_DELTA = 1e-6
 DELTA_RANGE = (1e-15, 0.5)
@@ -53,6 +57,11 @@ class Relation(enum.Enum):
         return privacy.Neighbours.ADD_OR_REMOVE_USER
 
 
+def usual(data: Dataset) -> Mapping[str, Any]:
+    """What holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
+    return {"user_share": ASSUMED_SHARE}
+
+
 @dataclass(frozen=True)
 class PrivateParameters:
     """The question of the page.
@@ -65,8 +74,10 @@ class PrivateParameters:
         noise: Of a private copy.
         delta: With Gaussian noise, in `DELTA_RANGE`; None with Laplace noise.
         largest: Public maximum of rows per user, from 1 to 1e12.
-        variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. For a mean, the
-            only property of the values that the bound depends on.
+        variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. Of the values, the bound
+            of a mean depends on this and on ``user_share`` alone.
+        user_share: rho in [0, 1], the share of sigma^2 that lies between users, for the mean of the rows in this very
+            table. At 0 rows are independent, and the best bound is that of a population, too.
         share: For a quantile, in (0, 1).
         margin: For a sum, how many users more than 1/epsilon to leave above the bound, from 0 to 1e12: with few users
             there, a draw easily lands above them all.
@@ -90,6 +101,7 @@ class PrivateParameters:
     margin: float = 0.0
     guess: float | None = None
     factor: float | None = None
+    user_share: float = 0.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -104,6 +116,7 @@ class PrivateParameters:
             problems.whole(1, MAX_SIZE, largest=self.largest)
             fine &= problems.positive(variance_share=self.variance_share)
             fine &= problems.between(-1.0, 0.25, variance_share=self.variance_share)
+            fine &= problems.between(0.0, 1.0, user_share=self.user_share)
             problems.inside(0.0, 1.0, share=self.share)
             problems.between(0.0, 1e12, margin=self.margin)
             self._check_guess(problems)
@@ -128,9 +141,13 @@ class PrivateParameters:
     def condition(self) -> Condition:
         """What makes a number the best one."""
         if self.wanted is Wanted.SMOOTH:
-            return SmoothMean(self.trade_off)
+            return (
+                TableSmooth(self.trade_off, self.user_share)
+                if self.user_share
+                else SmoothMean(self.trade_off)
+            )
         if self.wanted is Wanted.CAP:
-            return CapMean(self.trade_off)
+            return TableCap(self.trade_off, self.user_share) if self.user_share else CapMean(self.trade_off)
         if self.wanted is Wanted.SUM:
             return RankedSum(1.0 / self.epsilon, self.margin)
         return SizeQuantile(self.share)
@@ -144,14 +161,22 @@ class PrivateParameters:
             return ReleaseSetting(Released.COUNT, self.epsilon, relation, measure=measure, margin=self.margin)
         if self.wanted is Wanted.QUANTILE:
             return None
-        return ReleaseSetting(Released.MEAN, self.epsilon, relation, variance_share=self.variance_share)
+        return ReleaseSetting(
+            Released.MEAN,
+            self.epsilon,
+            relation,
+            variance_share=self.variance_share,
+            of_table=self.user_share > 0.0,
+            user_share=self.user_share,
+        )
 
     @classmethod
     def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
         """The question of a draw of the bound of a release; None where no draw aims at that bound.
 
-        What was read off values does not enter: the worst case takes its place. A count with Gaussian noise has a bound
-        that the draw does not aim at, and where counts are public a bound needs no draw.
+        What was read off values does not enter: the worst case of their variance takes its place, and what is usually
+        assumed of users. Users who differ count for the mean of a table, not for that of a population. A count with
+        Gaussian noise has a bound that the draw does not aim at, and where counts are public a bound needs no draw.
 
         Args:
             setting: Of the release.
@@ -167,8 +192,11 @@ class PrivateParameters:
         if setting.released is not Released.MEAN:
             return None
         known = None if setting.values_read else setting.variance_share
+        alike = 0.0
+        if setting.of_table:
+            alike = ASSUMED_SHARE if setting.values_read else setting.user_share
         share = WORST_SHARE if known is None else known
-        return cls(setting.epsilon, Wanted.CAP, variance_share=share, **of_the_choice)
+        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=alike, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:
@@ -178,7 +206,8 @@ class PrivateParameters:
             prior = Prior(self.guess, self.factor)
         elif self.wanted is not Wanted.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            prior = SmallFirst()
+            of_users = self.user_share and self.wanted in (Wanted.SMOOTH, Wanted.CAP)
+            prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
         return ChoiceProblem(
             self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior
         )

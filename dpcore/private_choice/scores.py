@@ -44,15 +44,13 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice.cap_distance import too_high, too_low
 from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps, scaled, tails
+from dpcore.private_choice.table_scores import OfMean, TableCap, TableSmooth
 
-TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
-"""Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
 CAP_ROUNDING = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
 COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
@@ -60,26 +58,11 @@ COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 
 
 @dataclass(frozen=True)
-class _OfMean:
-    trade_off: float
-
-    def __post_init__(self) -> None:
-        low, high = TRADE_OFF_RANGE
-        require.between(0.0, high, trade_off=self.trade_off)
-        if self.trade_off < low:
-            raise refusal(
-                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-                "the data",
-                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-            )
-
-
-@dataclass(frozen=True)
-class SmoothMean(_OfMean):
+class SmoothMean(OfMean):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
-        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
+        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `table_scores.TRADE_OFF_RANGE`; public.
     """
 
     whole = False
@@ -121,7 +104,7 @@ class SmoothMean(_OfMean):
 
 
 @dataclass(frozen=True)
-class CapMean(_OfMean):
+class CapMean(OfMean):
     """The best cap of a mean.
 
     Attributes:
@@ -270,7 +253,7 @@ class SizeQuantile:
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 
-Condition = SmoothMean | CapMean | RankedSum | SizeQuantile
+Condition = SmoothMean | CapMean | TableSmooth | TableCap | RankedSum | SizeQuantile
 
 
 def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:

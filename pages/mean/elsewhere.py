@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.mean import MeanParameters, Target, VarianceSource
+from dpcore.mean.parameters import ASSUMED_SHARE, Likeness
 from pages.mean import cached
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields, setting
@@ -36,6 +39,28 @@ def answered(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     return None if asked is None else cached.mean_answer(data, asked)
 
 
+def share_between_users(data: Dataset) -> float:
+    """rho that *Mean* goes by for the mean of this table, where it is public or assumed.
+
+    Returns:
+        0 for independent rows, and for a population; of private values what is usually assumed, of public ones what
+        they tell, in two digits.
+    """
+    fields.start(QUESTION, shares=False)
+    state, key = st.session_state, QUESTION.key
+    reads = state[key("variance_source")] is VarianceSource.FROM_VALUES and data.values is not None
+    likeness = state[key("likeness")]
+    if state[key("target")] is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads):
+        return 0.0
+    if likeness is Likeness.ENTERED and not reads:
+        return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
+    there = None if data.is_private else answered(data)
+    read = None if there is None else there.found.read
+    if read is None or math.isnan(read.share.estimate):
+        return ASSUMED_SHARE
+    return float(round(read.share.used, 2))
+
+
 def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth: bool = False) -> str:
     """Both numbers and why they differ, one sentence; empty where *Mean* finds the same.
 
@@ -52,6 +77,10 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
     if abs(found - number) <= 1e-6 * number:
         return ""
     why, other = _why(here, there.setting), wording.number(found)
+    if smooth and here.user_share and not here.differing(there.setting):
+        why = (
+            "its weights have a constant beside the bound, which is as private as it is, and a draw has none"
+        )
     if there.setting.values_read and data.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
     return f"*Mean* finds {other} for this release, this page {wording.number(number)}: {why}."
@@ -60,10 +89,14 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
 def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
     differing = here.differing(there)
     if "on_values" in differing:
-        return "it goes by the error on the values of this very table, here σ² is all that is known of them"
-    if "user_share" in differing:
-        share = wording.number(there.user_share, 2)
-        return f"here rows are independent (ρ = 0), there ρ = {share}"
+        return "it goes by the error on the values of this very table, here σ² and ρ are all that is known of them"
+    if {"user_share", "of_table"} & set(differing):
+        share, ours = (wording.number(one.user_share, 2) for one in (there, here))
+        if here.user_share and there.user_share and not there.of_table:
+            return "it is about the mean of a population, this page about that of this table"
+        if not here.user_share:
+            return f"here rows are independent (ρ = 0), there ρ = {share}"
+        return f"its share ρ of the variance between users is {share}, here it is {ours}"
     if "variance_share" in differing:
         shares = (wording.number(one.variance_share or 0.0) for one in (there, here))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)

@@ -18,6 +18,7 @@ SUM_OF_A_COLUMN = (
 )
 OF_ONE_QUESTION = {
     "variance_share": (Wanted.SMOOTH, Wanted.CAP),
+    "user_share": (Wanted.SMOOTH, Wanted.CAP),
     "margin": (Wanted.SUM,),
     "share": (Wanted.QUANTILE,),
 }
@@ -57,7 +58,7 @@ def _unused() -> set[str]:
 
 def _more(wanted: Wanted) -> None:
     fields.draw(QUESTION, "largest")
-    fields.draw(QUESTION, next(name for name, of in OF_ONE_QUESTION.items() if wanted in of))
+    fields.draw_all(QUESTION, *(name for name, of in OF_ONE_QUESTION.items() if wanted in of))
     if fields.draw(QUESTION, "guess") is not None:
         fields.draw(QUESTION, "factor")
     fields.draw(QUESTION, "relation")

@@ -13,8 +13,13 @@ SHARE = QUESTION.key("variance_share")
 FOLLOWED = QUESTION.key("variance_followed")
 
 
+USERS = QUESTION.key("user_share")
+USERS_FOLLOWED = QUESTION.key("users_followed")
+
+
 def follow(data: Dataset) -> None:
-    """Take up the variance that *Mean* goes by, where that has changed; of private values it is the worst case."""
+    """Take up what *Mean* goes by of values and users, where that has changed; nothing read off private values."""
+    _follow_users(data)
     there, state = elsewhere.answered(data), st.session_state
     share = PrivateParameters(1.0).variance_share
     setting = None if there is None else there.setting
@@ -25,3 +30,11 @@ def follow(data: Dataset) -> None:
     if share != before and state[SHARE] in (before, None):
         state[SHARE] = share
     state[FOLLOWED] = share
+
+
+def _follow_users(data: Dataset) -> None:
+    share, state = elsewhere.share_between_users(data), st.session_state
+    before = state.get(USERS_FOLLOWED, QUESTION.first("user_share"))
+    if share != before and state[USERS] in (before, None):
+        state[USERS] = share
+    state[USERS_FOLLOWED] = share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore.mean.parameters import ASSUMED_SHARE
 from dpcore.private_choice.parameters import (
     DEFAULT_DELTA,
     DEFAULT_LARGEST,
@@ -80,6 +81,15 @@ QUESTION = Question(
             sentence="The variance of a value",
             asked="Variance of a value, share of (U − L)²",
         ),
+        "user_share": Field(
+            "Share ρ of the variance between users",
+            "How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off "
+            "private data. 0: rows are independent, as in the paper.",
+            sentence="The share between users",
+            asked="Share of the variance between users, assumed",
+            first=ASSUMED_SHARE,
+            step=0.05,
+        ),
         "share": public(
             "Quantile, as a share",
             "0.95: the smallest number that at least 95 % of the users do not exceed.",
@@ -114,6 +124,7 @@ QUESTION = Question(
         "empty_copy",
         "drew",
         "variance_followed",
+        "users_followed",
         "pair_unit",
         "pair_largest",
         "range_known",

@@ -18,6 +18,7 @@ from dpcore.private_choice.answer.words import Drawn, Kind
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import TableCap, TableSmooth
 from pages.private_choice import saved_several
 
 ENTRY = "choices"
@@ -30,6 +31,9 @@ _CONDITIONS: dict[Wanted, tuple[type[Any], tuple[str, ...]]] = {
     Wanted.SUM: (RankedSum, ("price", "margin")),
     Wanted.QUANTILE: (SizeQuantile, ("share",)),
 }
+_OF_TABLE: dict[Wanted, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
+USER_SHARE = "user_share"
+"""Of the condition of a mean of a table whose users differ; that of independent rows has none."""
 SMALL_FIRST = "small_first"
 """The power by which small candidates weigh more; files of before, and draws without it, have none."""
 _NAMES = ("number", "condition", "value", "asked_epsilon", "largest", "guess", "factor")
@@ -101,7 +105,9 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
     if len(part.problems.found) > before or wanted is None or facts is None or value is None:
         return None
     kind, names = _CONDITIONS[wanted]
-    members = found["condition"].members(names)
+    members = found["condition"].members(names, [USER_SHARE] if wanted in _OF_TABLE else [])
+    if members is not None and USER_SHARE in members:
+        kind = _OF_TABLE[wanted]
     numbers = {} if members is None else {name: entry.number() for name, entry in members.items()}
     if members is None or None in numbers.values():
         return None

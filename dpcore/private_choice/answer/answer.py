@@ -35,7 +35,7 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
         headline=words.headline(of),
         detail=words.detail(of),
         numbers=words.numbers(of),
-        assumptions=words.assumptions(data.disclosure),
+        assumptions=words.assumptions(data.disclosure, parameters),
         disclosure=data.provenance,
         facts=words.facts(of),
         parameters=parameters,

@@ -30,7 +30,7 @@ def methods(
     wanted = found.parameters.wanted
     latest = next((one for of, one in reversed(drawn) if of is wanted), None)
     if latest is not None:
-        return _drawn(NUMBER_NAMES[wanted], latest, RULES[wanted], ledger or Ledger())
+        return _drawn(NUMBER_NAMES[wanted], latest, _rule(found), ledger or Ledger())
     if found.data.release is None:
         return None
     number = NUMBER_NAMES[wanted]
@@ -40,7 +40,7 @@ def methods(
         found=f"The {number} is {wording.number(found.best, 6)}.",
         withheld="",
         disclosure=found.data.provenance,
-        rule=f"It {RULES[wanted]}",
+        rule=f"It {_rule(found)}",
         what="The number",
     )
 
@@ -63,6 +63,17 @@ def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Met
         what="The number",
         chosen=Chosen.DRAWN,
     )
+
+
+def _rule(found: PrivateFound) -> str:
+    asked = found.parameters
+    if asked.user_share and asked.wanted in (Wanted.SMOOTH, Wanted.CAP):
+        under = "plain smooth weights" if asked.wanted is Wanted.SMOOTH else "a bound on rows"
+        return (
+            f"minimises the expected squared error of a release under {under} about the mean of the rows at hand, "
+            f"where a share of {wording.entered(asked.user_share)} of the variance lies between users."
+        )
+    return RULES[asked.wanted]
 
 
 RULES = {

@@ -16,9 +16,10 @@ from dpcore.private_choice.answer.found import Leak, PrivateFound
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.forecast import Forecast
-from dpcore.private_choice.parameters import Relation, Several, Wanted
+from dpcore.private_choice.parameters import PrivateParameters, Relation, Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
+from dpcore.private_choice.table_scores import REACH
 
 Drawn = PrivateChoice | PrivatePair | PrivateRange
 Kind = Wanted | Several
@@ -121,15 +122,30 @@ def ways(found: RangeWays) -> str:
     return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{told}"
 
 
-def assumptions(kind: Disclosure) -> tuple[str, ...]:
+def assumptions(kind: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
     """What is assumed, on data of this kind."""
     return (
+        *_of_users(parameters),
         "Who is in the data and how many rows each user has counts as private; ε of the release, the maximum and "
         "what is entered about values are public and do not come from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         WHOSE_COSTS[kind],
         "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise, "
         f"{RUNS} copies at each point",
+    )
+
+
+def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
+    if parameters.wanted not in (Wanted.SMOOTH, Wanted.CAP):
+        return ()
+    if not parameters.user_share:
+        return ("Rows are independent draws with one variance, also those of one user",)
+    share = wording.number(parameters.user_share, 2)
+    return (
+        "The error is that about the mean of the rows in this table. Who has many rows says nothing about the values, "
+        f"and of the variance of a row a share of {share} lies between users",
+        f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at: a user with "
+        "more would move the best bound without a limit",
     )
 
 

@@ -22,12 +22,16 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.fixed_point import RESOLUTION
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean, best_error
+from dpcore.private_choice.table_scores import TableCap, TableSmooth
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),
     SmoothMean(7.0),
     CapMean(0.5),
     CapMean(7.0),
+    TableSmooth(0.5, 0.3),
+    TableCap(0.5, 0.05),
+    TableCap(7.0, 1.0),
     RankedSum(1.0),
     RankedSum(2.5, margin=1.0),
     SizeQuantile(0.5),
@@ -212,6 +216,19 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
         best = float(ranked[rank - 1]) if rank <= len(counts) else 0.0
         if best:
             assert far[grid == best][0] <= 1e-5
+    elif isinstance(condition, TableSmooth | TableCap):
+        # By the definition, user by user in floats; whose root is near the best bound is measured on samples.
+        rho, most = condition.user_share, condition.user_share * grid + (1.0 - condition.user_share) / 2.0
+        query = np.zeros(grid.size)
+        for s in counts:
+            seen = np.minimum(s, 2.0 * grid)
+            cut = np.maximum(seen - grid, 0.0)
+            if condition.whole:
+                query += rho * cut + (s > grid) * (1.0 - rho) / 2.0
+            else:
+                query += cut * (rho + (1.0 - rho) / seen)
+        expected = np.abs(query - grid / condition.trade_off) / most
+        np.testing.assert_allclose(far, expected, atol=len(counts) / RESOLUTION)
     elif isinstance(condition, SizeQuantile):
         ranked = sorted(counts)
         best = float(ranked[math.ceil(condition.share * len(counts) - 1e-9) - 1])

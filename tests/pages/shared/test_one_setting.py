@@ -77,6 +77,35 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
+def test_users_who_differ_are_one_setting_too(histogram):
+    """The mean of this table with counts alone: *Mean*, *Compare*, and what a private draw aims at."""
+    data_set = Dataset("few", "few", Disclosure.PRIVATE, histogram)
+    for epsilon, alike in itertools.product((0.1, 1.0, 5.0), (0.05, 0.2, 1.0)):
+        asked = mean.MeanParameters(
+            epsilon,
+            0.0,
+            50.0,
+            counts=mean.Counts.PRIVATE,
+            target=mean.Target.TABLE,
+            likeness=mean.Likeness.ENTERED,
+            user_share=alike,
+        )
+        on_mean = mean_answered(data_set, asked)
+        drawn = PrivateParameters.of_release(on_mean.setting)
+        assert not on_mean.setting.differing(drawn.setting)
+        best = on_mean.numbers[0].value
+        assert drawn.condition.best_bound(histogram) == best
+        assert mean_against(data_set, asked).best(epsilon)[0] == best
+        errors = drawn.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
+        there = np.sqrt(mean.capped_variance(on_mean.found.problem, [1.0, 7.0, best]))
+        np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
+        # Of a population users who differ are not taken into account, and that is told.
+        population = dataclasses.replace(asked, target=mean.Target.POPULATION)
+        other = mean_answered(data_set, population).setting
+        assert other.differing(PrivateParameters.of_release(other).setting) == ("user_share",)
+
+
+@pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
         asked = mean.MeanParameters(
@@ -110,7 +139,6 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     fine(at.run())
     assert at.session_state["mean.target"] is mean.Target.TABLE
     assert at.session_state["mean.likeness"] is mean.Likeness.ENTERED
-    # Users who differ are no setting of a private choice: both pages say so.
     asked = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
@@ -118,8 +146,13 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert f"Keep at most {differ} rows" in shown_texts(at)
     at.session_state["private_choice.wanted"] = Wanted.CAP
     go(at, "Choose privately")
+    assert f"would be {differ}" in shown_texts(at)
+    assert "*Mean* finds" not in shown_texts(at)
+    assert at.session_state["private_choice.user_share"] == 0.2
+    fine(at.number_input(key="private_choice.user_share").set_value(0.5).run())
     assert f"*Mean* finds {differ} for this release" in shown_texts(at)
-    assert "there ρ = 0.20" in shown_texts(at)
+    assert "its share ρ of the variance between users is 0.20, here it is 0.50" in shown_texts(at)
+    fine(at.number_input(key="private_choice.user_share").set_value(0.2).run())
     go(at, "Mean")
     fine(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
@@ -141,7 +174,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert f"Keep at most {looked} rows" in shown_texts(at)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
     go(at, "Choose privately")
-    assert f"*Mean* finds {looked} for this release, this page {cap}" in shown_texts(at)
+    assert f"*Mean* finds {looked} for this release, this page {differ}" in shown_texts(at)
 
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
@@ -236,7 +269,9 @@ def test_a_variance_of_public_data_is_followed():
     at.session_state["private_choice.wanted"] = Wanted.CAP
     fine(at.run())
     go(at, "Choose privately")
-    assert "the error on the values of this very table, here σ² is all that is known" in shown_texts(at)
+    assert "the error on the values of this very table, here σ² and ρ are all that is known" in shown_texts(
+        at
+    )
     expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
     assert math.isclose(at.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
 
@@ -255,7 +290,7 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     ((_, choices),) = at.session_state["private_choice.choices"].items()
     ((of, drawn),) = choices
     assert of is wanted
-    assert drawn.problem == PrivateParameters(1.0, wanted).choice
+    assert drawn.problem == PrivateParameters(1.0, wanted, user_share=0.2).choice
     assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
     assert "the release adds ε = 1" in shown_texts(at)
