@@ -30,11 +30,13 @@ def body(places: layout.Places) -> None:
     answer = answered(data, parameters, found)
     with places.figure:
         plots.draw(answer.plots["owners-map"]())
-    of = {
+    of: dict[str, answer_tabs.Content] = {
         "Accuracy": lambda: training.show(parameters),
-        "Why not the paper's algorithm?": audit.show,
-        "Bounds": lambda: tabs.show_bounds(answer),
-        "Unequal owners": lambda: tabs.show_unequal(answer),
+        "Theory": {
+            "Bounds": lambda: tabs.show_bounds(answer),
+            "Unequal owners": lambda: tabs.show_unequal(answer),
+            "Why not the paper's algorithm?": audit.show,
+        },
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), key="owners_card")
 

@@ -37,11 +37,13 @@ def body(places: layout.Places) -> None:
         plots.show(answer.plots["examples-error"]())
     with places.below:
         work.show_state()
-    of = {
-        "Noise": lambda: tabs.show_noise(answer),
-        "Examples kept": lambda: tabs.show_kept(answer),
+    of: dict[str, answer_tabs.Content] = {
+        "Studies": {
+            "Noise": lambda: tabs.show_noise(answer),
+            "Examples kept": lambda: tabs.show_kept(answer),
+            "Several owners": lambda: owners.show(parameters, data),
+        },
         "Train on it": lambda: training.show(parameters),
-        "Several owners": lambda: owners.show(parameters, data),
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer))
 

@@ -26,12 +26,16 @@ def body(places: layout.Places) -> None:
     with places.answer:
         running = work.show_progress(found.table, parameters)
     budget = {"Who gets the budget": lambda: tabs.budget(answer)} if found.verdict is not None else {}
-    of = {
-        **budget,
-        "Rare and popular items": lambda: tabs.popularity(answer),
-        "Nearest items": lambda: tabs.likeness(found),
-        "How many users?": lambda: growth.show(parameters),
-        "Large size": lambda: tabs.large(parameters),
+    of: dict[str, answer_tabs.Content] = {
+        "Items": {
+            **budget,
+            "Rare and popular items": lambda: tabs.popularity(answer),
+            "Nearest items": lambda: tabs.likeness(found),
+        },
+        "Size": {
+            "How many users?": lambda: growth.show(parameters),
+            "Large size": lambda: tabs.large(parameters),
+        },
     }
     answer_tabs.show(
         places,

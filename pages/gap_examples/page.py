@@ -1,4 +1,4 @@
-"""How much can weights gain? The person's data, the paper's example and bound, the sharp bound, and ways to check."""
+"""What weights gain: the person's data, the paper's example and bound, the sharp bound, and ways to check."""
 
 import streamlit as st
 
@@ -24,14 +24,18 @@ def body(places: layout.Places) -> None:
         plots.show(answer.plots["gap-data"]())
     if said := elsewhere.differing(data, answer.setting, answer.found.comparison.cap.max_contributions):
         places.notes.caption(said)
-    of = {
-        "Paper's example": lambda: proof.show_theorem_2(parameters),
-        "Two groups": lambda: proof.show_two_groups(parameters),
-        "Any noise": lambda: proof.show_any_noise(parameters),
-        "Your instance": lambda: checks.show_own_instance(parameters),
-        "Search": lambda: checks.show_search(parameters),
-        "Regression": lambda: checks.show_regression(parameters),
-        "Simulation": lambda: checks.show_simulation(parameters, data),
+    of: dict[str, answer_tabs.Content] = {
+        "On any data": {
+            "Paper's example": lambda: proof.show_theorem_2(parameters),
+            "Two groups": lambda: proof.show_two_groups(parameters),
+            "Any noise": lambda: proof.show_any_noise(parameters),
+            "Regression": lambda: checks.show_regression(parameters),
+        },
+        "Try it": {
+            "Your instance": lambda: checks.show_own_instance(parameters),
+            "Search": lambda: checks.show_search(parameters),
+            "Simulation": lambda: checks.show_simulation(parameters, data),
+        },
     }
     answer_tabs.show(
         places,

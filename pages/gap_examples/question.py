@@ -1,4 +1,4 @@
-"""How much can weights gain?: what it asks, and what a person enters."""
+"""What weights gain: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.shared.base.question import Field, From, Question, of_values, public
 
 QUESTION = Question(
     name="gap_examples",
-    title="How much can weights gain?",
+    title="What weights gain",
     icon=":material/trophy:",
     url_path="gap",
     group="Understand",

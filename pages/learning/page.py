@@ -21,12 +21,16 @@ def body(places: layout.Places) -> None:
     answer = cached.learning_answer(data, parameters)
     with places.figure:  # First: the browser draws it while the rest is still on its way.
         main = plots.show(answer.plots["learning-bound"]())
-    of = {
-        "All bounds on the bias": lambda: tabs.show_terms(answer, data, main),
-        "Who loses rows": lambda: tabs.show_capped(answer),
-        "Figure 2": lambda: population_tabs.show_mass(parameters),
-        "Figure 3": lambda: population_tabs.show_cost_over_caps(parameters),
-        "Cost of privacy": lambda: population_tabs.show_cost_over_rows(parameters),
+    of: dict[str, answer_tabs.Content] = {
+        "These data": {
+            "All bounds on the bias": lambda: tabs.show_terms(answer, data, main),
+            "Who loses rows": lambda: tabs.show_capped(answer),
+        },
+        "The paper": {
+            "Figure 2": lambda: population_tabs.show_mass(parameters),
+            "Figure 3": lambda: population_tabs.show_cost_over_caps(parameters),
+            "Cost of privacy": lambda: population_tabs.show_cost_over_rows(parameters),
+        },
     }
     answer_tabs.show(
         places,

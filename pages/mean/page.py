@@ -21,12 +21,13 @@ def body(places: layout.Places) -> None:
     private = answer.found.private_counts
     with places.figure:  # First: the browser draws it while the rest is still on its way.
         main = plots.show(answer.plots["mean-error"]())
-    of = {
+    users = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
         "When users differ": lambda: tabs.show_hidden(data, answer, main),
     }
     if private:
-        of["Simulation"] = lambda: simulations.show(answer, data, main)
+        users["Simulation"] = lambda: simulations.show(answer, data, main)
+    of: dict[str, answer_tabs.Content] = {"Rows and users": users}
     formula = inputs.formula(answer)
     answer_tabs.show(
         places,

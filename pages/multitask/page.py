@@ -1,6 +1,5 @@
 """Many tasks: who gets a user's privacy budget when one model per task is trained."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -73,20 +72,25 @@ def load(parameters: MultitaskParameters) -> MultitaskFound | None:
 
 def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     """What stands behind the answer, and the other figures; the experiment needs no tasks of the data's."""
-    of: dict[str, Callable[[], object]] = {}
+    of: dict[str, answer_tabs.Content] = {}
+    studies = {
+        "Budget": lambda: tabs.show_budget(parameters),
+        "Experiment": lambda: experiment.show(parameters),
+    }
     if answer is not None:
         found = answer.found
         of = {
             layout.BEHIND: lambda: tabs.show_behind(answer),
-            "Weights": lambda: plots.draw_beside(
-                answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
-            ),
-            "Users and tasks": lambda: tabs.show_users_and_tasks(found),
-            "Exact optimum": lambda: optimum.show_optimum(found.weighed),
-            "Private counts": lambda: counts.show_counts(found),
+            "Tasks": {
+                "Weights": lambda: plots.draw_beside(
+                    answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
+                ),
+                "Users and tasks": lambda: tabs.show_users_and_tasks(found),
+                "Exact optimum": lambda: optimum.show_optimum(found.weighed),
+                "Private counts": lambda: counts.show_counts(found),
+            },
         }
-    of["Budget"] = lambda: tabs.show_budget(parameters)
-    of["Experiment"] = lambda: experiment.show(parameters)
+    of["Studies"] = studies
     if answer is not None:
         of[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
     of[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())

@@ -50,11 +50,12 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     with places.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, found.copies)
-    of = {
-        "Why the number leaks": lambda: tabs.leak(found),
-        "More or fewer users": lambda: tabs.over_users(found),
-        "A value range": tabs.value_range,
-        "A pair per group": tabs.pair,
+    of: dict[str, answer_tabs.Content] = {
+        "Leak and size": {
+            "Why the number leaks": lambda: tabs.leak(found),
+            "More or fewer users": lambda: tabs.over_users(found),
+        },
+        "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
     answer_tabs.show(
         places,

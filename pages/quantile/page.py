@@ -58,11 +58,13 @@ def shown_answer(found: QuantileFound) -> Answer:
 
 def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
     """What stands beside and below the main figure."""
-    of = {
+    of: dict[str, answer_tabs.Content] = {
         "Where the answer falls": lambda: tabs.where(shown),
-        "Base distribution": lambda: tabs.base(shown),
-        "The paper's bound": lambda: tabs.paper(shown, main.x.limits),
-        "Sampled answers": lambda: tabs.samples(shown),
+        "Studies": {
+            "Base distribution": lambda: tabs.base(shown),
+            "The paper's bound": lambda: tabs.paper(shown, main.x.limits),
+            "Sampled answers": lambda: tabs.samples(shown),
+        },
     }
     answer_tabs.show(
         places,

@@ -40,13 +40,15 @@ def body(places: layout.Places) -> None:
         work.show_state(None if answer is None else answer.found)
     if answer is None:
         return
-    tabs_of = {
+    tabs_of: dict[str, answer_tabs.Content] = {
         "Release": lambda: release.show(loaded, found),
-        "Weights": lambda: tabs.show_weights(answer),
-        "Against ε": lambda: studies.show_over_epsilon(found, of),
-        "Figures 1 and 2": lambda: studies.show_paper_figures(parameters, of),
-        "Search": lambda: tabs.show_search(found),
-        "Examples": studies.show_examples,
+        "Studies": {
+            "Weights": lambda: tabs.show_weights(answer),
+            "Against ε": lambda: studies.show_over_epsilon(found, of),
+            "Figures 1 and 2": lambda: studies.show_paper_figures(parameters, of),
+            "Search": lambda: tabs.show_search(found),
+            "Examples": studies.show_examples,
+        },
     }
     answer_tabs.show(
         places,

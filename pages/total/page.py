@@ -38,7 +38,7 @@ def body(places: layout.Places) -> None:
             plots.show(answer.plots["total-error"](), moves=QUESTION.key("own_bound"))
         if not signed and answer.found.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
-    of = {
+    of: dict[str, answer_tabs.Content] = {
         "Measures and noise": lambda: tabs.show_measures(answer),
         "Four ways to choose a bound": lambda: tabs.show_strategies(data, answer),
     }

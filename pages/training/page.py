@@ -43,11 +43,13 @@ def body(places: layout.Places) -> None:
         work.show_state(found)
     if answer is None:
         return
-    of = {
+    of: dict[str, answer_tabs.Content] = {
         "Release": lambda: release.show(answer.found),
-        "Rows and users": lambda: tabs.show_sides(answer),
-        "Theory": lambda: tabs.show_theory(answer.found),
-        "The paper's learner": lambda: paper.show(answer.found),
+        "Studies": {
+            "Rows and users": lambda: tabs.show_sides(answer),
+            "Theory": lambda: tabs.show_theory(answer.found),
+            "The paper's learner": lambda: paper.show(answer.found),
+        },
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)
 

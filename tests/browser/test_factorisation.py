@@ -26,6 +26,7 @@ def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -
     expect(card.get_by_role("heading")).to_contain_text("At ε = 1 it is not clear")  # two seeds
     expect(page.get_by_role("button", name="Train again")).to_be_visible()
     settle(page)
+    page.get_by_role("tab", name="Items").click()
     page.get_by_role("tab", name="Rare and popular items").click()
     settle(page)
     expect(page.get_by_text("Mean differences over 2 seeds")).to_be_visible()

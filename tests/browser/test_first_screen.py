@@ -14,6 +14,7 @@ from tests.browser.test_journeys import SHOP_EVENTS, go_to
 SCREEN = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 900}
 MOST_WORDS = 120
+MOST_TABS = 6
 LEAST_FIGURE = 360
 # Words outside the sidebar that the first screen shows; what a figure says in itself does not count.
 WORDS = """(height) => {
@@ -66,6 +67,7 @@ def look_in_a_narrow_window(page: Page, what: str) -> None:
     )
     assert max(wider) <= 1, what
     assert violations(page, dark=True) == [], what
+    assert page.get_by_role("tab").count() <= MOST_TABS, what
     computed = page.get_by_role("tab", name=layout.COMPUTED)
     if computed.count():
         computed.evaluate("e => e.click()")

@@ -1,4 +1,4 @@
-"""How much can weights gain? in a real browser: the answer, one's own table, the search stopped, a link."""
+"""What weights gain in a real browser: the answer, one's own table, the search stopped, a link."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ BEST = gap_examples.supremum().ratio
 
 
 def open_step(page: Page, name: str) -> None:
+    page.get_by_role("tab", name="Try it").click()
     page.get_by_role("tab", name=name, exact=True).click()
     settle(page)
 

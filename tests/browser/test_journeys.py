@@ -122,6 +122,7 @@ def short_axes_are_drawn(page: Page, light: int, heavy: int) -> None:
     """Without errors on the console, which the fixture `page` refuses."""
     # Decades; a little room is left at both ends.
     assert plot(page)["x"] == pytest.approx([math.log10(light), math.log10(heavy)], abs=0.05)
+    press(page.get_by_role("tab", name="Rows and users"))
     press(page.get_by_role("tab", name="Weight of a row"))
     page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
 
@@ -264,7 +265,12 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
         "Copy: Sentences", "Copy: BibTeX", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
         assert wanted in everything, f"{wanted!r} is not among\n{everything}"
-    # Tabs are one stop; arrows move between them.
+    # A figure's tools are one stop, and so are tabs; arrows move between them.
+    tools = page.locator(".st-key-mean_error .modebar-btn")
+    tools.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(tools.nth(1)).to_be_focused()
+    assert [tools.nth(at).get_attribute("tabindex") for at in range(3)] == ["-1", "0", "-1"]
     page.get_by_role("tab", name="Downloads").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")

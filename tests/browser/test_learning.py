@@ -37,6 +37,7 @@ def test_a_cap_is_tried_a_simulation_stopped_and_the_choice_taken_away(page: Pag
     )
     assert {"Excess risk, all three", "Best bound", "Your own bound"} <= set(drawn)
 
+    page.get_by_role("tab", name="The paper").click()
     page.get_by_role("tab", name="Figure 3").click()
     settle(page)
     # A thousand samples of ten million rows would take minutes.

@@ -116,6 +116,7 @@ def test_an_axis_is_written_in_one_way_and_all_of_a_choice_is_seen_beside_the_si
         assert page.evaluate(UNREADABLE) == [], title
     # Beyond seven digits: powers of ten, on all of the axis.
     page.set_viewport_size(WIDE)
+    press(page.get_by_role("tab", name="The paper"))
     press(page.get_by_role("tab", name="Figure 2"))
     drawn(page)
     ticks = page.locator(".st-key-learning_figure_2 .xtick text").all_text_contents()

@@ -34,6 +34,7 @@ def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_ur
     expect(card).to_contain_text("The tail fifth of tasks gains")
     expect(card).not_to_contain_text("are for your μ")
 
+    page.get_by_role("tab", name="Tasks").click()
     page.get_by_role("tab", name="Exact optimum").click()
     settle(page)
     page.get_by_role("button", name="Find the exact optima").click()
@@ -54,6 +55,7 @@ def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_ur
     budget = exact_budget(PrivacyTarget(1.0, 1e-5))
     assert 0.99 * budget < max(per_user.values()) <= budget
 
+    page.get_by_role("tab", name="Studies").click()
     page.get_by_role("tab", name="Experiment").click()
     settle(page)
     page.get_by_role("button", name="Run", exact=True).click()

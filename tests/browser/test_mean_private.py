@@ -25,6 +25,7 @@ def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: st
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(SCREEN)
     settle(page)
+    page.get_by_role("tab", name="Rows and users").click()
     page.get_by_role("tab", name="Simulation").click()
     runs = page.get_by_role("spinbutton", name="Runs at each point")
     runs.fill("1000000")  # As many as there may be, so that they have not ended before they are stopped.

@@ -46,6 +46,7 @@ def test_from_a_long_range_to_two_quantiles_and_their_files(page: Page, app_url:
 
     page.get_by_role("tab", name="Where the answer falls").click()
     page.wait_for_selector(".st-key-quantile_density .js-plotly-plot .scatterlayer .trace", state="attached")
+    page.get_by_role("tab", name="Studies").click()
     page.get_by_role("tab", name="Sampled answers").click()
     page.get_by_role("button", name="Draw answers").click()
     page.wait_for_selector(".st-key-quantile_samples .js-plotly-plot .scatterlayer .trace", state="attached")

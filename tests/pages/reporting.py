@@ -261,9 +261,9 @@ CASES = {
         {**SHOP, "wanted": "quantile", "share": "0.9"},
         "private_card",
     ),
-    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
+    "gap": Case("What weights gain", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
     "gap, variance entered": Case(
-        "How much can weights gain?",
+        "What weights gain",
         "gap",
         ("gap_examples.tabs", "Downloads"),
         {**SHOP, "variance_source": "entered", "value_variance": "0"},

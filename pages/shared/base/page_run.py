@@ -51,7 +51,7 @@ class Drawn:
     own: Any = None
     answered: Any = None
 
-    def with_tabs(self, own: Mapping[str, Callable[[], object]]) -> dict[str, Callable[[], object]]:
+    def with_tabs(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """The page's tabs with those of the machinery, which a page that has one of that name keeps as its own."""
         added = {name: draw for name, draw in self.tabs.items() if name not in own}
         self.tabs = {}

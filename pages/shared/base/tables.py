@@ -7,6 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+MISSING = "–"
+"""What stands in a cell that holds nothing."""
+
 
 def show(
     columns: Any,
@@ -28,4 +31,6 @@ def show(
     for name, written in (formats or {}).items():
         shown, help = (written, None) if isinstance(written, str) else written
         config[name] = st.column_config.NumberColumn(format=shown, help=help)
-    st.dataframe(columns, hide_index=True, key=key, column_config=config or None, alt=alt, **more)
+    st.dataframe(
+        columns, hide_index=True, key=key, column_config=config or None, alt=alt, placeholder=MISSING, **more
+    )

@@ -91,7 +91,9 @@ _GRID_HTML = '<dl class="sweetspot-grid"></dl>'
 
 _GRID_STYLE = """
 .sweetspot-grid {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(max(170px, 20%), 1fr)); gap: 1rem; margin: 0;
+  display: grid; gap: 1rem; margin: 0;
+  --widest: calc((100% - (var(--columns) - 1) * 1rem) / var(--columns));
+  grid-template-columns: repeat(auto-fit, minmax(max(150px, var(--widest)), 1fr));
   color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3;
 }
 .sweetspot-grid .wide { grid-column: 1 / -1; }
@@ -137,6 +139,9 @@ const write = (element, text) => {
 };
 export default ({ data, parentElement }) => {
   const grid = parentElement.querySelector(".sweetspot-grid");
+  // At most five in a row, and no row of one where others are full: six are two rows of three, seven four and three.
+  const short = data.filter(({ wide }) => !wide).length;
+  grid.style.setProperty("--columns", Math.ceil(short / Math.ceil(short / 5)) || 1);
   while (grid.children.length < data.length) grid.append(made());
   while (grid.children.length > data.length) grid.lastChild.remove();
   data.forEach(({ label, value, note, help, wide }, place) => {

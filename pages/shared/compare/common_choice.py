@@ -17,6 +17,7 @@ from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.report import charts
+from pages.shared.base import tables
 from pages.shared.base.question import Question
 from pages.shared.fields import jobs
 from pages.shared.figures import pins
@@ -91,7 +92,7 @@ def show_searched(of: Question, both: list[Dataset], parameters: Any) -> None:
         f"{costs_of(found.regrets, names)}. {found.certificate.sentence}"
     )
     frame = pd.DataFrame(rows_of_search(found, names))
-    st.dataframe(frame, hide_index=True, alt="Both data sets at three choices", height="content")
+    tables.show(frame, "Both data sets at three choices", height="content")
     st.caption(f"Label of these numbers: {pins.strictest([one.provenance for one in both]).label}.")
 
 

@@ -14,7 +14,7 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
 from dpcore.report import plotly_figures
-from pages.shared.base import keys, page_run
+from pages.shared.base import keys, page_run, tables
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -100,7 +100,7 @@ def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, 
     with right:
         st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
         frame = pd.DataFrame(against.rows_of_ways(ways, epsilon))
-        st.dataframe(frame, hide_index=True, alt="What each way costs at this ε", height="content")
+        tables.show(frame, "What each way costs at this ε", height="content")
         cards.label(kind)
 
 
@@ -150,9 +150,7 @@ def show_candidates(compared: Against, epsilon: float, kind: Provenance) -> None
     """Round bounds and quantiles beside the best one."""
     st.markdown("**Bounds that people take**, beside the best one at this ε")
     rows = against.rows_of(against.candidates(compared, epsilon), compared)
-    st.dataframe(
-        pd.DataFrame(rows), hide_index=True, alt="Candidate bounds with their errors", height="content"
-    )
+    tables.show(pd.DataFrame(rows), "Candidate bounds with their errors", height="content")
     error = compared.error_of_candidates or compared.error_axis
     axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
     st.caption(f"{axes} {compared.caption}".strip())

@@ -18,7 +18,7 @@ from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared.base import keys, page_run
+from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards, file_button
 from pages.shared.fields import fields
@@ -121,7 +121,7 @@ def show(of: Question) -> None:
         return
     frame = pd.DataFrame([pins.said(pin) for pin in held]).map(harmless)
     frame = frame.loc[:, (frame != "").any()]
-    st.dataframe(frame, hide_index=True, alt="The pinned answers, a line each", height="content")
+    tables.show(frame, "The pinned answers, a line each", height="content")
     disclosure = pins.strictest(pin.disclosure for pin in held)
     drawn_here = sum(pin.curve is not None for pin in held)
     if drawn_here > pins.MOST_GHOSTS:

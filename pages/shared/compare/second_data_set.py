@@ -22,7 +22,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
 from dpcore.report import charts
-from pages.shared.base import keys
+from pages.shared.base import keys, tables
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.compare import common_choice
@@ -236,7 +236,7 @@ def show_shared(sharers: list[Sharer], whole: bool, axis: str, names: list[str])
     shared = least_worst_regret(sharers, whole)
     st.markdown(f"{sentence(shared, axis, names)} {shared.certificate.sentence}")
     frame = pd.DataFrame(rows(shared, sharers, names))
-    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+    tables.show(frame, "Both data sets at three bounds", height="content")
 
 
 def sentence(shared: SharedBound, axis: str, names: list[str]) -> str:

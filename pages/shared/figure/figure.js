@@ -318,8 +318,36 @@ class Figure {
   // Zooming, panning and a legend that takes another line move what it stands on.
   placeHandle() {
     this.element.on("plotly_relayout", () => this.handle?.place());
-    this.element.on("plotly_afterplot", () => this.handle?.place());
+    this.element.on("plotly_afterplot", () => {
+      this.handle?.place();
+      this.oneStop();
+    });
     this.handle?.place();
+    this.oneStop();
+    this.element.addEventListener("keydown", (event) => this.toNextTool(event));
+  }
+
+  // The figure's tools are one stop of the Tab key, as those of any toolbar; arrows go from one to the next.
+  oneStop() {
+    const [first, ...others] = this.tools();
+    if (!first || (first.tabIndex === 0 && others.every((tool) => tool.tabIndex === -1))) return;
+    const held = others.find((tool) => tool === document.activeElement);
+    for (const tool of [first, ...others]) tool.tabIndex = tool === (held ?? first) ? 0 : -1;
+  }
+
+  tools() {
+    return [...this.element.querySelectorAll(".modebar-btn")];
+  }
+
+  toNextTool(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const tools = this.tools();
+    const at = tools.indexOf(event.target);
+    if (!step || at < 0) return;
+    event.preventDefault();
+    const next = tools[(at + step + tools.length) % tools.length];
+    for (const tool of tools) tool.tabIndex = tool === next ? 0 : -1;
+    next.focus();
   }
 
   // Zooming and panning redraw curves too, and must not lag behind the pointer.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -13,12 +15,15 @@ from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout
 
+Content = Callable[[], object] | Mapping[str, Callable[[], object]]
+"""What a tab holds: something that draws, or tabs of its own, by name."""
+
 
 def show(
     places: layout.Places,
     of: Question,
     answer: Answer,
-    tabs: Mapping[str, Callable[[], object]],
+    tabs: Mapping[str, Content],
     files: Callable[[], object],
     *,
     used: Callable[[], str] | None = None,
@@ -34,7 +39,8 @@ def show(
         places: Of the page.
         of: The question.
         answer: Its answer.
-        tabs: The question's own tabs, which stand between those that every question has.
+        tabs: The question's own tabs, which stand between those that every question has. Six in all is what fits and
+            is read, so that a page with more folds its own: a tab may hold tabs.
         files: Draws the downloads.
         used: What the answer was computed from, a text below what stands behind it.
         behind: Draws what stands behind the answer.
@@ -52,24 +58,43 @@ def show(
     with places.answer:
         cards.answer(answer, key or f"{of.name}_card")
         _compare(of, answer, of.own if own is None else own)
-    contents = {layout.BEHIND: first, **tabs, layout.DOWNLOADS: files}
+    contents: dict[str, Content] = {layout.BEHIND: first, **tabs, layout.DOWNLOADS: files}
     contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
     with places.below:
         draw_tabs(contents, of.key(remembered))
 
 
-def draw_tabs(contents: Mapping[str, Callable[[], object]], key: str) -> None:
+def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """Draw tabs under the session key ``key``, of which only the open one is drawn: what the others hold costs nothing.
 
-    The first ones of a page are its own; those of the machinery stand among them.
+    The first ones of a page are its own; those of the machinery stand among them. Whoever puts the name of a tab into
+    the session (a tour, a link) need not know in which other tab it lies.
     """
     if (run := page_run.now()) is not None:
         contents = run.with_tabs(contents)
-    tabs = st.tabs(list(contents), key=key, on_change="rerun")
-    for tab, content in zip(tabs, contents.values(), strict=True):
+    wanted = st.session_state.get(key)
+    for name, content in contents.items():
+        if not callable(content) and wanted in content:
+            st.session_state[key], st.session_state[_inner(key, name)] = name, wanted
+    _draw(contents, key)
+
+
+def _draw(contents: Mapping[str, Any], key: str) -> None:
+    """Only the open one; a tab that holds tabs draws its own open one."""
+    for tab, (name, content) in zip(
+        st.tabs(list(contents), key=key, on_change="rerun"), contents.items(), strict=True
+    ):
         if tab.open:
             with tab:
-                content()
+                if callable(content):
+                    content()
+                else:
+                    _draw(content, _inner(key, name))
+
+
+def _inner(key: str, name: str) -> str:
+    """Where the session keeps which tab within the tab ``name`` is open."""
+    return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
 
 
 def _compare(of: Question, answer: Answer, own: Sequence[str]) -> None:

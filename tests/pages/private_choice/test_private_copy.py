@@ -173,7 +173,7 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
 
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
-    at = secret("How much can weights gain?")
+    at = secret("What weights gain")
     fine(
         at.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
     )
@@ -222,7 +222,7 @@ def test_no_private_number_is_left_on_any_page() -> None:
         "Mean",
         "Sum and count",
         "Learning under a bound",
-        "How much can weights gain?",
+        "What weights gain",
     ):
         shown = everything(go(at, title))
         for number in (heaviest, rows):

@@ -98,7 +98,7 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
-    at = with_events("How much can weights gain?")
+    at = with_events("What weights gain")
     assert has(
         program("gap_card", Library.PYTHON), Library.PYTHON, 100.0
     )  # As *Mean* proposes of public values.

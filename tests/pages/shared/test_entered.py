@@ -30,7 +30,7 @@ CASES = [
     ("Many tasks", {}, {}),
     ("Factorisation", {}, {}),
     ("Data owners", {}, {"data_owners.tabs": "Bounds"}),
-    ("How much can weights gain?", {}, {}),
+    ("What weights gain", {}, {}),
     ("Choose privately", {}, {}),
 ]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")

@@ -382,7 +382,7 @@ PARAMETERS = {
     "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
     "Training": training_parameters(),
-    "How much can weights gain?": gap_parameters(),
+    "What weights gain": gap_parameters(),
     "Choose privately": private_parameters(),
 }
 ORIGINS = st.one_of(

@@ -58,7 +58,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 data_set, GapParameters(epsilon, mean.VarianceSource.ENTERED, share), ends=(lower, upper)
             )
             assert not on_mean.setting.differing(on_gap.setting)
-            bounds["How much can weights gain?"] = on_gap.found.comparison.cap.max_contributions
+            bounds["What weights gain"] = on_gap.found.comparison.cap.max_contributions
             assert on_gap.found.comparison.smooth.threshold == pytest.approx(on_mean.found.smooth.threshold)
             drawn = PrivateParameters.of_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
@@ -185,7 +185,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
     said = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
-    assert said in shown_texts(go(at, "How much can weights gain?"))
+    assert said in shown_texts(go(at, "What weights gain"))
     at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
     fine(at.run())
     assert "*Mean* finds" not in shown_texts(at)

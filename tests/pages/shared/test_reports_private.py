@@ -293,7 +293,7 @@ def test_both_reports_of_private_data_stand_beside_each_other():
         ("Sum and count", "total", ("total.tabs", "Downloads")),
         ("Quantile", "quantile", ("quantile.tabs", "Downloads")),
         ("Learning under a bound", "learning", ("learning.tabs", "Downloads")),
-        ("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads")),
+        ("What weights gain", "gap", ("gap_examples.tabs", "Downloads")),
     ],
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
