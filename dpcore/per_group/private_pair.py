@@ -166,20 +166,36 @@ class PrivatePairProblem:
 
     def kept(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
         """K of every pair of bounds in steps, whole numbers of any size; computed from private data."""
-        groups, amounts = self.candidates
+        k, together = self.together(pairs)
+        # Python's whole numbers have no limit: sums are of any size.
+        return self.of_shares(k.astype(object), together.astype(object))
+
+    def together(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
+        """What users in k groups keep together of all amounts under each L-infinity of the grid, in units.
+
+        Returns:
+            Numbers of groups k that users are in, ascending, shape (n,); and sums of min(a, C) of shape (n, C), to
+            which every user adds theirs.
+        """
         of_user, whole, times = self._parts(pairs)
         order = np.argsort(of_user, kind="stable")
         k, first = np.unique(of_user[order], return_index=True)
         whole, times = whole[order], times[order]
         if float(np.dot(whole.astype(np.float64), times)) >= _FAR:
             whole, times = whole.astype(object), times.astype(object)
-        sizes, found = k.astype(object), np.empty(groups.size, dtype=object)
-        for amount in np.unique(amounts):
-            together = np.add.reduceat(np.minimum(whole, amount) * times, first).astype(object) * RESOLUTION
-            for i in np.flatnonzero(amounts == amount):
-                share = np.minimum(k, groups[i]).astype(object)
-                found[i] = int(np.sum(together * share // sizes))
-        return found
+        amounts = np.unique(self.candidates[1])
+        found = [np.add.reduceat(np.minimum(whole, most) * times, first) for most in amounts]
+        return k, np.stack(found, axis=-1)
+
+    def of_shares(self, k: npt.NDArray[Any], together: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """K of every pair of bounds, shape (..., c), from `together`, shape (..., n, C)."""
+        groups, amounts = self.candidates
+        at = np.searchsorted(np.unique(amounts), amounts)
+        found = [
+            (together[..., column] * RESOLUTION * np.minimum(k, most) // k).sum(axis=-1)
+            for column, most in zip(at.tolist(), groups.tolist(), strict=True)
+        ]
+        return np.stack(found, axis=-1)
 
     def _parts(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
         """Of pairs of user and group: groups of the user, whole amount, and how many such pairs there are."""
@@ -199,8 +215,12 @@ class PrivatePairProblem:
 
     def distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """s of every pair in steps; None for data without anybody in them. Computed from private data."""
+        kept = np.zeros(self._weights.size, dtype=object) if pairs is None else self.kept(pairs)
+        return [int(far) for far in self.far(kept)]
+
+    def far(self, kept: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """s of every pair in steps from K of every pair, both of shape (..., c)."""
         weights = self._weights
-        kept = np.zeros(weights.size, dtype=object) if pairs is None else self.kept(pairs)
         unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         public = [
             round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
@@ -208,17 +228,18 @@ class PrivatePairProblem:
         ]
         level: npt.NDArray[Any] = np.array(public, dtype=object) - kept
         # The same whole numbers either way; machine words where all differences fit them.
-        if max(map(abs, level)) < _FAR:
+        if np.abs(level).max() < _FAR:
             level = level.astype(np.int64)
         groups, amounts = self.candidates
-        found = []
+        found = np.zeros_like(level)
         for i in range(weights.size):
             least = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
             apart = np.maximum(weights, weights[i]) - least
             if self._replaced:
                 apart = weights + weights[i] - 2 * least
             others = apart > 0  # 0 for the pair itself alone.
-            found.append(max(((level[i] - level[others]) // apart[others]).tolist(), default=0))
+            if others.any():
+                found[..., i] = ((level[..., i, None] - level[..., others]) // apart[others]).max(axis=-1)
         return found
 
     def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:

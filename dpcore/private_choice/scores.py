@@ -87,9 +87,12 @@ class SmoothMean(OfMean):
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """|sum_l (1 - h / s_l)_+ - h / A| in steps, shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances from `statistics` of shape (..., 1, c), shape (..., c)."""
         targets = np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
-        query = scaled(self.statistics(histogram, candidates), scales)[:, 0]
-        return np.asarray(np.abs(query - targets))
+        return np.asarray(np.abs(statistics[..., 0, :] - targets))
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -183,9 +186,12 @@ class RankedSum:
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
         target = in_steps(Fraction(self.price) + Fraction(self.margin))
-        query = scaled(self.statistics(histogram, candidates), scales)
-        return np.maximum(np.maximum(query[:, 1] - target, target - query[:, 0]), 0)
+        return np.maximum(np.maximum(statistics[..., 1, :] - target, target - statistics[..., 0, :]), 0)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -238,8 +244,11 @@ class SizeQuantile:
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Distance of 0 from [(1 - q) #{s < t} - q #{s >= t}, the same with <= and >], in steps, shape (n, c)."""
-        query = scaled(self.statistics(histogram, candidates), scales)
-        return np.maximum(np.maximum(query[:, 0], -query[:, 1]), 0)
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
+        return np.maximum(np.maximum(statistics[..., 0, :], -statistics[..., 1, :]), 0)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0

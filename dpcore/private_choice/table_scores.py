@@ -119,12 +119,15 @@ class _OfTable(OfMean):
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """|sum_l g(s_l) / D_h - h / (A D_h)| in steps, shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances from `statistics` of shape (..., 1, c), shape (..., c)."""
         targets = [
             in_steps(Fraction(h) / (Fraction(self.trade_off) * Fraction(self._most(h))))
             for h in candidates.tolist()
         ]
-        query = scaled(self.statistics(histogram, candidates), scales)[:, 0]
-        return np.asarray(np.abs(query - np.array(targets)))
+        return np.asarray(np.abs(statistics[..., 0, :] - np.array(targets)))
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from dpcore.data import samples
 from dpcore.dataset import PairSizes
 from dpcore.per_group import PerGroupParameters, SelectionRule, Statistic, UserGroupPairs, private_pair
 from dpcore.per_group.private_pair import RESOLUTION, PrivatePairProblem
+from dpcore.private_choice.choice import log_softmax
 
 ADD, REPLACE = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER
 User = tuple[int, ...]
@@ -118,16 +120,64 @@ def of_module(asked: PrivatePairProblem, users: list[User]) -> np.ndarray:
     return np.log(private_pair.probabilities(asked, pairs_of(users)))
 
 
+POOL: tuple[User, ...] = (*EXTREME, *others(1)[-4:], *others(2)[-4:], *others(3)[-4:], *others(4)[-4:])
+
+
+def laws_of_pool(asked: PrivatePairProblem) -> Callable[[np.ndarray], np.ndarray]:
+    """Log chances, of tables as numbers of users of each kind: what users with k groups keep together adds up."""
+    k = np.unique([len(user) for user in POOL])
+    added = np.zeros((len(POOL), k.size, 5), dtype=np.int64)
+    for kind, user in enumerate(POOL):
+        alone = pairs_of([user])
+        assert alone is not None
+        (size,), (sums,) = asked.together(alone)
+        added[kind, np.searchsorted(k, size)] = sums
+
+    def laws(tables: np.ndarray) -> np.ndarray:
+        far = asked.far(asked.of_shares(k, np.einsum("tu,ukc->tkc", tables, added)))
+        return log_softmax(asked.log_prior - asked.epsilon / (2.0 * asked.sensitivity) * far)
+
+    return laws
+
+
+def pooled(seed: int, number: int) -> np.ndarray:
+    """Tables of up to eight users, the first empty, as numbers of users of each kind, shape (number, kinds)."""
+    generator = np.random.default_rng(seed)
+    found = np.zeros((number, len(POOL)), dtype=np.int64)
+    for table in found[1:]:
+        for _ in range(generator.integers(0, 9)):
+            table[generator.integers(len(EXTREME) if generator.random() < 0.4 else len(POOL))] += 1
+    return found
+
+
+def neighbours_in_pool(tables: np.ndarray, relation: Neighbours) -> tuple[np.ndarray, np.ndarray]:
+    """Every neighbour with one user of the pool more, or with that one for one of its own, and whose it is."""
+    kinds = tables.shape[1]
+    of = np.repeat(np.arange(len(tables)), kinds)
+    other = tables[of] + np.tile(np.eye(kinds, dtype=np.int64), (len(tables), 1))
+    if relation is REPLACE:
+        other[np.arange(len(of)), np.argmax(tables[of] > 0, axis=1)] -= 1
+        some = tables[of].any(axis=1)
+        of, other = of[some], other[some]
+    return of, other
+
+
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_no_neighbour_moves_a_log_chance_by_more_than_epsilon(relation: Neighbours, gaussian: bool) -> None:
-    asked, most = problem(relation, gaussian=gaussian), 0.0
-    for seed, users in enumerate(tables(3 + gaussian, 100)):
-        own = of_module(asked, users)
-        for other in neighbours_of(users, relation, seed):
-            most = max(most, float(np.abs(own - of_module(asked, other)).max()))
+    asked, drawn = problem(relation, gaussian=gaussian), pooled(3 + gaussian, 400)
+    laws = laws_of_pool(asked)
+    of, other = neighbours_in_pool(drawn, relation)
+    most = float(np.abs(laws(drawn)[of] - laws(other)).max())
     assert most <= 1.0 + 1e-9
     assert most > 0.8  # Else a law that hears nobody would pass, too.
+
+
+def test_the_law_of_a_pool_is_that_of_its_users() -> None:
+    for relation, table in itertools.product((ADD, REPLACE), pooled(7, 10)[1:]):
+        users = [user for user, times in zip(POOL, table, strict=True) for _ in range(times)]
+        found = laws_of_pool(problem(relation))(table[None])[0]
+        np.testing.assert_allclose(found, of_module(problem(relation), users), atol=1e-5)
 
 
 def test_the_law_is_that_of_the_definition() -> None:

@@ -72,9 +72,55 @@ def test_the_declared_sensitivity_is_reached() -> None:
         assert most >= 0.95 * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
 
 
-@names
+SIZES = (1, 2, 3, 4, 5, 7, 9, 14, 20, 30, 39, 40, 41, 60, 1000, 10**9)
+"""Users of these are in the small tables, and come to them."""
+BY_QUERY = tuple(one for one in CONDITIONS if not isinstance(one, CapMean))
+"""A cap for independent rows has a distance that is no query; it is searched beside it, with fewer tables."""
+
+
+def small_tables(number: int) -> np.ndarray:
+    """How many users have each of the sizes, the first table empty, shape (number, sizes); users alike among them."""
+    generator = np.random.default_rng(3)
+    found = np.zeros((number, len(SIZES)), dtype=np.int64)
+    for table in found[1:]:
+        np.add.at(table, generator.integers(len(SIZES), size=generator.integers(0, 7)), 1)
+        table[generator.integers(len(SIZES))] += generator.integers(0, 25)
+    return found
+
+
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
-@settings(max_examples=6, deadline=None)
+@pytest.mark.parametrize("condition", [*BY_QUERY, RankedSum(0.5, margin=19.5)], ids=str)
+def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilon(
+    condition: Condition, neighbours: Neighbours
+) -> None:
+    """What users add to a query adds up: every table, with every newcomer, by the law as it is drawn."""
+    assert not isinstance(condition, CapMean)
+    problem, kinds = ChoiceProblem(condition, 1.0, 40, neighbours, SmallFirst()), len(SIZES)
+    grid = problem.candidates
+    added = np.array([condition.statistics(histogram_of([size]), grid) for size in SIZES])
+
+    def laws(tables: np.ndarray) -> np.ndarray:
+        far = condition.far(np.einsum("ts,sqc->tqc", tables, added), grid)
+        return choice.log_softmax(choice.logits(problem, far, np.array(1.0)))
+
+    tables = small_tables(400)
+    counts = np.repeat(SIZES, tables[9]).tolist()
+    np.testing.assert_allclose(
+        np.exp(laws(tables)[9]), choice.probabilities(problem, histogram_of(counts)), rtol=1e-9
+    )
+    of = np.repeat(np.arange(len(tables)), kinds)
+    other = tables[of] + np.tile(np.eye(kinds, dtype=np.int64), (len(tables), 1))
+    if neighbours is Neighbours.REPLACE_USER:
+        other[np.arange(len(of)), np.argmax(tables[of] > 0, axis=1)] -= 1
+        some = tables[of].any(axis=1)
+        of, other = of[some], other[some]
+    most = float(np.abs(laws(tables)[of] - laws(other)).max())
+    assert 0.5 < most <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("condition", [one for one in CONDITIONS if isinstance(one, CapMean)], ids=str)
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
+@settings(max_examples=12, deadline=None)
 @given(
     counts=counts_of_users,
     prior=st.sampled_from([None, Prior(5, 2.0), SmallFirst()]),
