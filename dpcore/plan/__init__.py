@@ -1,12 +1,13 @@
 """Several numbers about one table from one budget: which share each takes, under which bound.
 
 `lines` says what is released, `curves` what each costs at every noise and bound, `budget` how much noise a program
-draws for (epsilon, delta), `least_sum`, `reach` and `largest` divide the budget, `rounding` makes shares that add up
-in binary, and `table` reads the curves off a data set.
+draws for (epsilon, delta), `least_sum` and `reach` divide the budget, `rounding` makes shares that add up in binary,
+`table` reads the curves off a data set, and `drawn` says what a program draws at those shares.
 """
 
 from dpcore.plan.budget import Budget, Program
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
+from dpcore.plan.drawn import DrawnLine, covered, drawn, total_amount, weighted_sum
 from dpcore.plan.least_sum import Split, least_sum
 from dpcore.plan.lines import Line, Released
 from dpcore.plan.parameters import Objective, PlanParameters

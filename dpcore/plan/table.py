@@ -54,7 +54,8 @@ class PlannedLine:
         value: What its relative error is relative to, above 0 or 0; NaN of a quantile, whose error is a share of rows.
         unit: Of its error and its bound's amount.
         wanted: The wanted error in that unit; NaN where it is a share of a value of 0.
-        every: Whether all bounds of its kind were looked at.
+        every: Whether all bounds of its kind were looked at: whole caps, real bounds on totals, whole pairs of groups
+            and rows. Where not, a proof covers those that were.
     """
 
     line: Line
@@ -120,6 +121,8 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
         curve, value, unit = _groups(data, parameters, kind)
     if isinstance(curve, BoundCurve):
         every = curve.every
+    elif isinstance(curve, RankCurve):
+        every = False
     wanted = USUAL_SHARE if line.wanted is None else line.wanted
     if line.relative and kind is not Released.QUANTILE:
         if value == 0.0:
@@ -163,11 +166,11 @@ def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float]:
     assert parameters.upper is not None
     length = parameters.upper - parameters.lower
     above = np.clip(data.values.values - parameters.lower, 0.0, length)
-    release = (
-        private_counts.Release.PAIR
-        if parameters.program is Program.PYTHON
-        else private_counts.Release.CENTRED_SPLIT
-    )
+    # Libraries give half of the line's budget to the sum around the middle and half to the number of rows. With Laplace
+    # noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2) sigma on
+    # half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), which is the pair's.
+    split = parameters.program is not Program.PYTHON and parameters.noise is NoiseKind.LAPLACE
+    release = private_counts.Release.CENTRED_SPLIT if split else private_counts.Release.PAIR
     problem = private_counts.PrivateCountsProblem(
         data.histogram, 1.0, length, float(above.var()), float(above.mean()), release
     )

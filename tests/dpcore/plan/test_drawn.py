@@ -1,0 +1,141 @@
+"""Shares in whole parts, with bounds and errors computed anew; and plans with a quantile against brute force."""
+
+import functools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore import quantile
+from dpcore.common.noise_error import NoiseKind
+from dpcore.counting.frames import to_dataset
+from dpcore.data import samples
+from dpcore.plan import (
+    PARTS,
+    PlanParameters,
+    Program,
+    covered,
+    drawn,
+    least_sum,
+    table,
+    total_amount,
+    weighted_sum,
+)
+from dpcore.plan.least_sum import objective
+from tests.dpcore.plan.test_least_sum import brute_force, random_plan
+
+SHOP = samples.load("shop-events")
+LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
+ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; sums per group"
+
+
+def asked(text, data=SHOP, noise=LAPLACE, **given):
+    delta = None if noise is LAPLACE else 1e-6
+    usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "noise": noise, "delta": delta}
+    parameters = PlanParameters(**{**usual, **given})
+    return parameters, table.planned(data, parameters)
+
+
+def split(parameters, planned):
+    curves, weights = [one.curve for one in planned], np.array([one.weight for one in planned])
+    return least_sum(curves, weights, parameters.budget)
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_of_its_noise(noise):
+    parameters, planned = asked(ALL.replace("quantile 0.75; ", ""), noise=noise, epsilon=0.7)
+    found = split(parameters, planned)
+    lines = drawn(SHOP, parameters, planned, found.shares)
+    whole = total_amount(parameters.budget)
+    assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
+    assert sum(one.parts for one in lines) == PARTS
+    for one, share in zip(lines, found.shares, strict=True):
+        # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
+        scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
+        assert one.v == pytest.approx(scale**2, rel=1e-12)
+        assert one.share == pytest.approx(share, abs=2.0 / PARTS)
+        best = one.planned.curve.best(np.array([one.v]))
+        assert (one.bound, one.error) == (best.bounds[0], pytest.approx(math.sqrt(best.squares[0])))
+    assert found.certificate.lower_bound <= weighted_sum(lines) * (1.0 + 1e-12)
+    assert weighted_sum(lines) == pytest.approx(found.certificate.value, rel=1e-4)
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
+    parameters, planned = asked("rows; quantile 0.75", noise=noise)
+    rows, one = drawn(SHOP, parameters, planned, [0.5, 0.5])
+    assert 1 <= one.parts <= PARTS // 2 == rows.parts
+    # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
+    epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
+    problem = table.quantile_problem(SHOP, parameters, one.planned.line).with_epsilon(epsilon)
+    exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
+    assert one.error == pytest.approx(exact)
+
+
+def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
+    frame = pd.DataFrame({"u": ["a"] * 3, "v": [1.0, 2.0, 3.0]})
+    data = to_dataset(frame, user="u", value="v")
+    parameters, planned = asked("rows; users within 1; mean", data, epsilon=0.1)
+    rows, users, mean = drawn(data, parameters, planned, [0.3, 0.7, 0.0])
+    # Any whole bound has noise of at least sqrt(2) / 0.03 = 47 on what is 3.
+    assert rows.dropped
+    assert (rows.bound, rows.error, rows.amount) == (0.0, 3.0, 0.0)
+    # Of the others, too, none is worth its noise: but a mean cannot be published as 0.
+    assert users.dropped
+    assert mean.parts == PARTS
+    alone = asked("rows; rows per group", SHOP)
+    assert [one.parts for one in drawn(SHOP, *alone, [0.0, 1.0])] == [0, PARTS]
+
+
+def test_a_proof_says_which_bounds_it_covers():
+    parameters, planned = asked(ALL)
+    which = {one.line.what for one in planned if not one.every}
+    # Amounts per group and ends of a quantile's ladder are tried at some points; all else is whole, or in closed form.
+    assert which == {"quantile 0.75", "sums per group"}
+    assert all(name in covered(planned) for name in which)
+    assert "all bounds of every line" in covered(asked("users; rows; sum; mean; rows per group")[1])
+    assert split(parameters, planned).certificate is None
+
+
+def test_a_mean_has_the_noise_that_a_library_adds():
+    # Half of the line's budget on sum around the middle, half on rows: linearised by hand, at one cap for both.
+    for noise, scale in ((LAPLACE, math.sqrt(2.0) / 0.5), (GAUSSIAN, 1.0 / math.sqrt(0.5))):
+        _, (line,) = asked("mean", noise=noise, program=Program.OPENDP)
+        at = line.curve.best(np.ones(1))
+        h = at.bounds[0]
+        kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
+        mean = np.clip(SHOP.values.values, 0.0, 100.0).mean()
+        by_hand = (scale * h / kept) ** 2 * (50.0**2 + (mean - 50.0) ** 2)
+        assert at.beta[0] == pytest.approx(by_hand, rel=1e-9)
+
+
+@functools.cache
+def rank_curve(number, noise):
+    """A quantile's curve of a random table: ties, no ties, or all rows of a user alike."""
+    generator = np.random.default_rng(number)
+    sizes = np.clip(np.ceil(generator.pareto(0.9, int(generator.integers(3, 40))) * 2.0), 1, 60).astype(int)
+    values = (
+        generator.choice([0.0, 1.0, 5.0], sizes.sum()),
+        generator.uniform(0.0, 10.0, sizes.sum()),
+        np.repeat(generator.uniform(0.0, 10.0, sizes.size), sizes),
+    )[number % 3]
+    frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
+    text = f"quantile {(0.1, 0.5, 0.9)[number // 3 % 3]}"
+    _, (line,) = asked(text, to_dataset(frame, user="u", value="v"), noise, upper=10.0)
+    return line.curve
+
+
+def test_no_split_of_a_grid_is_better_with_quantiles_among_the_lines():
+    for number in range(60):
+        curves, weights, budget = random_plan(number)
+        generator = np.random.default_rng(number)
+        for j in range(1 + number // 40):  # one or two of the two to four lines
+            curves[j] = rank_curve(int(generator.integers(6)), budget.noise)
+            weights[j] = 10.0 ** generator.uniform(-1.0, 1.0) / 0.05**2
+        found = least_sum(curves, weights, budget)
+        assert found.certificate is None  # best found, no proof
+        assert found.shares.sum() == pytest.approx(1.0)
+        best = brute_force(curves, weights, budget)
+        assert objective(curves, weights, budget, found.shares) <= best * (1.0 + 1e-4), number
