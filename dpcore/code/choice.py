@@ -11,7 +11,7 @@ from numbers import Real
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours, Provenance
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
 from dpcore.data.layout import FileLayout, TableLayout
 
 MAX_WHOLE = 10**12
@@ -196,6 +196,7 @@ class Choice:
         row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
         training: How a classifier is trained; given exactly where one is released.
         layout: How the data's files were read; None where nobody knows.
+        range_drawn: What the draw of ``lower`` and ``upper`` guarantees, where they were drawn privately.
 
     Raises:
         InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
@@ -235,10 +236,13 @@ class Choice:
     row_is: str = ""
     training: Training | None = None
     layout: TableLayout | None = None
+    range_drawn: ReleaseFacts | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            if self.range_drawn is not None and (self.lower is None or self.upper is None):
+                problems.add("a range that was drawn has both ends")
             self._check_bound(problems)
             self._check_delta(problems)
             self._check_values(problems)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of, rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.layout import FileKind
 
@@ -85,23 +85,36 @@ def notes(differences: Sequence[str], mark: str) -> list[str]:
 
 
 def bound_label(choice: Choice) -> str:
-    """Where the bound comes from, a sentence."""
+    """Where the bound comes from, and the range where it was drawn, with what all of it costs; sentences."""
+    of_bound = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
+    named = (("bound", of_bound), ("range", choice.range_drawn))
+    drawn = [(name, facts) for name, facts in named if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
-        return (
+        said = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
             "reveals something about who contributes how much."
+        ]
+    elif kind_of(choice.disclosure) is not Disclosure.DP_RELEASE:
+        said = ["The bound is a public input."]
+    else:
+        cost = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
+        said = [f"The bound comes from a {choice.disclosure.label}; {cost}."]
+    if choice.range_drawn is not None:
+        said.append(f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's.")
+    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in drawn):
+        # It says nothing about one user added or removed, which is what the libraries protect.
+        said.append(
+            "Together they protect against replacing one user only, and a release that protects one user's presence "
+            "counts up to twice its epsilon there."
         )
-    if kind_of(choice.disclosure) is Disclosure.DP_RELEASE:
-        adds = f"The bound comes from a {choice.disclosure.label}; that cost adds to this release's"
-        facts = choice.disclosure
-        if isinstance(facts, ReleaseFacts) and facts.neighbours is Neighbours.REPLACE_USER:
-            # It says nothing about one user added or removed, which is what the libraries protect.
-            return (
-                f"{adds}. Together they protect against replacing one user only, and a release that protects one "
-                "user's presence counts up to twice its epsilon there."
-            )
-        return f"{adds}."
-    return "The bound is a public input."
+    elif drawn and choice.disclosure is not Disclosure.PRIVATE:
+        parts = [(facts.epsilon, name) for name, facts in drawn] + [(choice.epsilon, "this release")]
+        spent = rounded_up(sum(epsilon for epsilon, _ in parts))
+        added = " + ".join(f"{rounded_up(epsilon)} ({name})" for epsilon, name in parts)
+        delta = sum(facts.delta for _, facts in drawn) + (choice.delta or 0.0)
+        also = f", delta = {rounded_up(delta)}" if delta else ""
+        said.append(f"In all epsilon = {added} = {spent}{also}.")
+    return " ".join(said)
 
 
 def put_together(

@@ -77,7 +77,8 @@ class RangeProblem:
         centre: A typical value from what the quantity is; None to draw it too, or where ``lower`` is known.
         lower: L where it is known; then U alone is drawn.
         neighbours: Who differs between neighbouring data sets.
-        users: A public guess of the number of users, at least 1, never the number in the data; None for none.
+        users: A public guess of the number of users, at least 1, never the number in the data; None for none. With a
+            bound on rows above 1, of those who have so many rows: the others count in part.
         max_contributions: h, at least 1, public or drawn before.
 
     Raises:

@@ -177,7 +177,7 @@ SAMPLES = ("shop-events", "item-ratings")
 
 
 def ways(problem: RangeProblem, users: float) -> RangeWays:
-    """What the ways cost on public samples, each user of which is taken so often that there are so many.
+    """What the ways cost on public samples, each user of which is taken so often that they weigh as so many.
 
     The grid has as many powers of ten as that of ``problem``, about the best range of each sample; the centre is the
     sample's median in one digit, and where L is known or nothing is, it counts as known likewise.
@@ -186,7 +186,9 @@ def ways(problem: RangeProblem, users: float) -> RangeWays:
     for key in SAMPLES:
         values = samples.load(key).values
         assert values is not None
-        count = float(np.unique(values.user_codes).size)
+        sizes = np.unique(values.user_codes, return_counts=True)[1]
+        # A user below the bound on rows counts in part, so that it takes more of them.
+        count = float(np.minimum(sizes, problem.max_contributions).sum()) / problem.max_contributions
         table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
         half = (table.best.upper - table.best.lower) / 2.0
         middle = float(f"{np.median(values.values):.0e}")
@@ -199,6 +201,7 @@ def ways(problem: RangeProblem, users: float) -> RangeWays:
             table.best.lower if problem.lower is not None else None,
             problem.neighbours,
             users,
+            problem.max_contributions,
         )
         found.append(
             (

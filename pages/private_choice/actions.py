@@ -268,6 +268,18 @@ def _as_file(kind: Kind, drawn: Drawn) -> str:
     return code.several_json(drawn)
 
 
+def range_in_use(lower: float | None, upper: float | None) -> PrivateRange | None:
+    """The draw that a range in use is, on the data behind what is in use; None where it is entered."""
+    found = [one for _, one in choices() if isinstance(one, PrivateRange)]
+    return next((one for one in reversed(found) if (one.lower, one.upper) == (lower, upper)), None)
+
+
+def range_drawn(lower: float | None, upper: float | None) -> ReleaseFacts | None:
+    """What that draw guarantees."""
+    drawn = range_in_use(lower, upper)
+    return None if drawn is None else drawn.facts
+
+
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
 def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None:
     """What was chosen as a program, with the ε of the release; of a mean with value bounds from the page Mean."""
@@ -293,7 +305,7 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    written = code.of_private(drawn, wanted, epsilon, data, lower, upper)
+    written = code.of_private(drawn, wanted, epsilon, data, lower, upper, range_drawn(lower, upper))
     if written is None:
         problems = fields.epsilon_problems(epsilon)
         fields.say(problems) if problems else st.info(

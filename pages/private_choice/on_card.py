@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dpcore.answer import Answer, Number
-from dpcore.code import Released
+from dpcore.code import Choice, Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import MeanParameters
 from dpcore.per_group import PerGroupParameters
@@ -185,6 +185,31 @@ def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> Answe
     )
 
 
+def with_range(card: Answer) -> Answer:
+    """The card of a release whose range was drawn: its programs say so, and its detail what it comes to in all."""
+    release = card.setting
+    drawn = None if release is None else actions.range_in_use(release.lower, release.upper)
+    if drawn is None or release is None or not session.dataset().is_private:
+        return card
+    found = card.code
+    if found is not None:
+        forms = tuple(
+            (name, replace(one, range_drawn=drawn.facts) if isinstance(one, Choice) else one)
+            for name, one in found.forms
+        )
+        found = replace(found, forms=forms)
+    if isinstance(
+        card.disclosure, ReleaseFacts
+    ):  # The bound was drawn, too, and the card has said what all of it is.
+        return replace(card, code=found)
+    total = rounded_up(drawn.facts.epsilon + release.epsilon)
+    said = (
+        f"The draw of the range has spent ε = {rounded_up(drawn.facts.epsilon)}; the release adds "
+        f"ε = {rounded_up(release.epsilon)}: ε = {total} in all."
+    )
+    return replace(card, detail=f"{card.detail} {said}".strip(), code=found)
+
+
 def _spent(drawn: PrivateChoice, asked: PrivateParameters, ends: tuple[float | None, float | None]) -> str:
     """What was spent on the bound, and on the range where that was drawn, and what it is with the release."""
     of_range = on_range.in_use(*ends)
@@ -213,4 +238,5 @@ def _code(card: Answer, drawn: PrivateChoice, asked: PrivateParameters) -> CodeC
     ends = _ends(card, asked)
     if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:
         return None
-    return code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends)
+    facts = actions.range_drawn(*ends)
+    return code.of_private(drawn, asked.wanted, asked.epsilon, session.dataset(), *ends, facts)

@@ -14,7 +14,7 @@ from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_range
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.parameters import Relation, Several
+from dpcore.private_choice.parameters import Relation, Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import actions, cached
 from pages.private_choice.question import QUESTION
@@ -102,13 +102,19 @@ def draw(asked: RangeProblem, data: Dataset) -> None:
 
 
 def in_use(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """The draw that a range in use is, on the data behind what is in use; None where it is entered."""
-    found = [one for _, one in actions.choices() if isinstance(one, PrivateRange)]
-    return next((one for one in reversed(found) if (one.lower, one.upper) == (lower, upper)), None)
+    """The draw that a range in use is; None where it is entered."""
+    return actions.range_in_use(lower, upper)
+
+
+def bound_drawn() -> int:
+    """h: the bound on rows of a mean that was drawn last from these data, which is paid for; 1 where none was."""
+    found = [one.value for wanted, one in actions.numbers() if wanted is Wanted.CAP]
+    return int(found[-1]) if found else 1
 
 
 def _asked() -> RangeProblem | InvalidInput | None:
     state, key = st.session_state, QUESTION.key
+    bound = bound_drawn()
     state.setdefault(key("range_known"), Known.TYPICAL)
     state.setdefault(key("range_epsilon"), FIRST_EPSILON)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -136,10 +142,11 @@ def _asked() -> RangeProblem | InvalidInput | None:
             "Largest distance", key("range_largest"), f"No end is drawn farther from it. {PUBLIC}", width=150
         )
         users = fields.number(
-            "Users, about",
+            "Users, about" if bound == 1 else f"Users with {bound:,} rows or more, about",
             key("range_users"),
-            "From what you know. Whether a draw is of use depends on it; the number in the data is private.",
-            width=130,
+            "From what you know. Whether a draw is of use depends on it; the number in the data is private."
+            + ("" if bound == 1 else " A user with fewer rows than the bound that was drawn counts in part."),
+            width=130 if bound == 1 else 260,
         )
     lacking = {Known.TYPICAL: centre, Known.LOWEST: lower, Known.NEITHER: 0.0}[known] is None
     release = state.get(keys.EPSILON)
@@ -147,6 +154,7 @@ def _asked() -> RangeProblem | InvalidInput | None:
         return None
     relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
     try:
-        return RangeProblem(float(release), epsilon, unit, largest, centre, lower, relation.neighbours, users)
+        of = (float(release), epsilon, unit, largest, centre, lower, relation.neighbours, users, bound)
+        return RangeProblem(*of)
     except InvalidInput as refused:
         return refused

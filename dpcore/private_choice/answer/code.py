@@ -32,6 +32,7 @@ def of_private(
     dataset: Dataset,
     lower: float | None,
     upper: float | None,
+    range_drawn: ReleaseFacts | None = None,
 ) -> CodeChoice | None:
     """A number that was chosen privately; None for a quantile of sizes, which bounds no release of its own.
 
@@ -42,17 +43,19 @@ def of_private(
         dataset: Gives the names of file and columns.
         lower: Lowest value of a mean, as entered; None only where no mean is released.
         upper: Highest value of a mean, likewise.
+        range_drawn: What the draw of both guarantees, where they were drawn.
     """
     base = of_data(dataset) | {
         "disclosure": drawn.facts,
         "neighbours": drawn.facts.neighbours,
     }
+    ends = {"lower": lower, "upper": upper, "range_drawn": range_drawn}
     if wanted is Wanted.SMOOTH:
-        fields = {"threshold": drawn.value, "lower": lower, "upper": upper}
+        fields = {"threshold": drawn.value, **ends}
         return forms(epsilon, base, [(smooth_form(drawn.value), Released.MEAN, fields)])
     rows = {"max_rows": int(drawn.value)}
     if wanted is Wanted.CAP:
-        form = (cap_form(drawn.value), Released.MEAN, {**rows, "lower": lower, "upper": upper})
+        form = (cap_form(drawn.value), Released.MEAN, {**rows, **ends})
         return forms(epsilon, base, [form])
     if wanted is not Wanted.SUM:
         return None

@@ -49,8 +49,9 @@ def answer(card: Answer, key: str) -> None:
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
         way = _private_way(card)
-    if way is not None and way.drawn is not None:
-        card = way.drawn
+        if way is not None and way.drawn is not None:
+            card = way.drawn
+        card = _with_range(card)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
     with st.container(key=key):
@@ -86,6 +87,15 @@ def _private_way(card: Answer) -> Any:
     """How the card's bound can be drawn privately: the ``Way`` of the question that draws; None where it cannot."""
     of = catalogue.drawing()
     return None if of is None else importlib.import_module(f"pages.{of.name}.on_card").way(card)
+
+
+def _with_range(card: Answer) -> Answer:
+    """The card with what the draw of its range has cost, where it was drawn."""
+    of = catalogue.drawing()
+    if of is None:
+        return card
+    found: Answer = importlib.import_module(f"pages.{of.name}.on_card").with_range(card)
+    return found
 
 
 def _draw_button(way: Any, key: str) -> None:

@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpcore.code import Choice, Library, Released, markdown_table, write
+from dpcore.code.common import bound_label
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
@@ -292,6 +293,31 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> 
     assert "DP release (epsilon = 0.125, add or remove one user" in " ".join(
         line.lstrip("#- ") for line in released.splitlines()
     )
+
+
+def test_the_label_names_all_that_was_spent_and_the_total() -> None:
+    def label(**of: object) -> str:
+        return bound_label(replace(EVERY["mean, cap"], epsilon=1.0, **of))
+
+    add, exchange = (
+        ReleaseFacts(0.2, 0.0, relation, "exponential mechanism")
+        for relation in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
+    )
+    of_range = replace(add, epsilon=0.5)
+    both = label(disclosure=add, range_drawn=of_range)
+    assert both.endswith("In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7.")
+    assert "The range comes from a DP release (epsilon = 0.5" in both
+    alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
+    assert alone.startswith("The bound is a public input. The range comes from")
+    assert alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
+    # No total where a part protects something else, or nothing protects the bound.
+    assert "In all" not in label(disclosure=exchange, range_drawn=of_range)
+    assert "replacing one user only" in label(disclosure=exchange, range_drawn=of_range)
+    assert "In all" not in label(disclosure=Disclosure.PRIVATE, range_drawn=of_range)
+    noisy = replace(add, delta=1e-6)
+    assert label(disclosure=noisy).endswith("0.2 (bound) + 1 (this release) = 1.2, delta = 0.000001.")
+    with pytest.raises(InvalidInput, match="both ends"):
+        replace(EVERY["sum"], range_drawn=add)
 
 
 def test_groups_of_private_data_are_not_read_off_them() -> None:

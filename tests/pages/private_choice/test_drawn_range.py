@@ -14,7 +14,7 @@ from dpcore.common.strict_json import Part
 from dpcore.data import samples
 from dpcore.private_choice import range_cost
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.parameters import Several
+from dpcore.private_choice.parameters import Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
 from pages.private_choice.on_range import Known
@@ -68,9 +68,14 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     code = "".join(block.value for block in fine(at.button(key="mean_card_code").click().run()).code)
     assert repr(drawn.lower) in code or f"{drawn.lower:g}" in code
     assert f"{drawn.upper:g}" in code
+    label = " ".join(line.lstrip("# ") for line in code.splitlines())
+    assert "In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7." in label
     # Other pages clamp to it, too, and Choose privately lists both.
     go(at, "Quantile")
     assert at.number_input(key="quantile.high").value == drawn.upper
+    # Its bound is not drawn: the card says what range and release come to.
+    shown = shown_texts(at)
+    assert "The draw of the range has spent ε = 0.5; the release adds ε = 1: ε = 1.5 in all." in shown
     go(at, "Choose privately")
     assert f"Range of a value, L and U: **{words.shown(drawn)}**" in shown_texts(at)
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
@@ -116,6 +121,24 @@ def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> Non
     filled(at, unit=5.0, largest=1.0)
     assert "unit must lie below largest" in shown_texts(fine(at.run())).lower()
     assert "private_choice.choices" not in at.session_state
+
+
+def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
+    at = with_data(new_app("Choose privately"), SECRET)
+    at.session_state["private_choice.wanted"] = Wanted.CAP
+    at.session_state["private_choice.tabs"] = "A value range"
+    filled(at)
+    fine(at.run())
+    fine(at.button(key="private_choose").click().run())
+    fine(at.button(key="private_range_draw").click().run())
+    ((_, held),) = at.session_state["private_choice.choices"].items()
+    (_, bound), (_, drawn) = held
+    assert drawn.problem.max_contributions == bound.value
+    if bound.value > 1:
+        assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in at.number_input]
+    problem = replace(drawn.problem, max_contributions=7)
+    assert "of at least 7 rows, the bound that was drawn," in words.range_costs(problem)
+    assert range_cost.ways(problem, 5000.0).draw > 1.0
 
 
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
