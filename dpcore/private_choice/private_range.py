@@ -27,7 +27,9 @@ the two may move by the whole of it: both ends cost twice, and each gets half. A
 relation.
 
 Without a public centre a quarter of epsilon draws the median (each user's rows weigh 1 together; over 0 and a signed
-geometric grid), and the rest one half-width w for both ends, with Q(w) = the share of rows farther than w from it.
+geometric grid), and the rest one half-width w for both ends, with Q(w) = the share of rows farther than w from it. A
+centre far from all data costs in proportion to its distance, so that centres have weights, too: |c|^-1/2, and |c|^-1
+where the public guess says that there are few users (`CENTRE_POWERS`).
 
 Shares are rounded down to steps of 2^-20 user for each user before they are added up, in whole numbers: so the
 sensitivity is exact, and r + r' <= 1 stays true. Source: McSherry and Talwar 2007, theorem 6, for the draw; Amin et al.
@@ -60,6 +62,13 @@ POWERS = (1.5, 2.5)
 square is; from 2.5 on nothing is gained."""
 FOR_CENTRE = 0.25
 """Share of epsilon that draws the centre where none is known."""
+CENTRE_POWERS = (0.5, 1.0)
+"""p of the weights |c|^-p of centres, the second where the data are not `RangeProblem.heard`.
+
+For 400 users at an epsilon of 0.1, who are not, the mean error of a draw was 30,000 and 1,600,000 times that of the
+best range on the two samples with all centres alike; it is 29 and 13 times at a power of 1, 112 and 3,600 times at 1/2.
+At an epsilon of 0.5 a power of 1/2 changes nothing there, and 1.32 to 1.62 times for values about 1,000 with a
+deviation of 5, for which a power of 1 costs 40 times."""
 MOST_WIDTH = 1e15
 
 
@@ -183,6 +192,12 @@ class RangeProblem:
         """Candidates for the centre, ascending: 0 and the grid with both signs."""
         return np.concatenate((-self.grid[::-1], [0.0], self.grid))
 
+    @cached_property
+    def centre_log_prior(self) -> FloatArray:
+        """Log weights of the candidates for the centre."""
+        few = self.heard is not None and self.heard < 1.0
+        return np.asarray(-CENTRE_POWERS[few] * np.log(np.maximum(np.abs(self.centres), self.unit)))
+
     def _widths(self, anchor: float) -> FloatArray:
         """Distances that can be told from 0 on both sides of the anchor; public."""
         apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
@@ -206,6 +221,11 @@ class RangeProblem:
         return upper in self.ends(self.anchor) and (
             lower == self.lower if self.lower is not None else -lower in self.ends(-self.anchor)
         )
+
+    def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
+        """Log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
+        far = _distances(query, self.target)
+        return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * far)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """What noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
@@ -294,7 +314,7 @@ def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
     above, reached = tails(values, problem.centres)
     half = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
     far = np.maximum(np.maximum(above - half, half - reached), 0)
-    return _with_prior(far, np.zeros(far.size), _for_centre(problem), centre_sensitivity(problem))
+    return _with_prior(far, problem.centre_log_prior, for_centre(problem), centre_sensitivity(problem))
 
 
 def centre_sensitivity(problem: RangeProblem) -> int:
@@ -302,7 +322,8 @@ def centre_sensitivity(problem: RangeProblem) -> int:
     return RESOLUTION // 2 if problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
 
 
-def _for_centre(problem: RangeProblem) -> float:
+def for_centre(problem: RangeProblem) -> float:
+    """Epsilon of the draw of the centre."""
     return FOR_CENTRE * problem.epsilon
 
 
@@ -317,7 +338,7 @@ def probabilities(problem: RangeProblem, values: Values | None, anchor: float) -
 
 def centre_probabilities(problem: RangeProblem, values: Values | None) -> FloatArray:
     """Chance of every candidate for the centre; computed from private data."""
-    slope = _for_centre(problem) / (2.0 * centre_sensitivity(problem))
+    slope = for_centre(problem) / (2.0 * centre_sensitivity(problem))
     scores = np.array(centre_scores(problem, values), dtype=np.float64)
     return np.exp(log_softmax(slope * scores))
 
@@ -356,7 +377,7 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
         charge(facts)
     if anchor is None:
         first = centre_scores(problem, values)
-        drawn = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), _for_centre(problem))
+        drawn = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), for_centre(problem))
         anchor = float(problem.centres[drawn.index])
         scores = end_scores(problem, values, anchor)
     assert scores is not None

@@ -70,6 +70,12 @@ class Table:
         noise = of.noise * np.maximum(high[None, :] - low[:, None], 0.0)
         return np.asarray(np.hypot(bias, noise) / self.best.error)
 
+    def around(self, centre: float, widths: FloatArray) -> FloatArray:
+        """Errors of centre ± width over the least one, of the shape of the widths."""
+        of, middle = self.at_best, centre - self.at_best.problem.mean
+        bias = of.cut_below(middle - widths) + of.cut_above(middle + widths) + of.bounding
+        return np.asarray(np.hypot(bias, of.noise * 2.0 * widths) / self.best.error)
+
     def tails(self, values: Values, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
         """As `private_range.tails`, of ``scale`` times the users."""
         return tuple(
@@ -77,28 +83,46 @@ class Table:
         )
 
 
+LEAST = 1e-6
+"""Centres of a smaller chance are left out of a mean error, where the centre is drawn."""
+
+
 def of_draw(table: Table, problem: RangeProblem) -> float:
-    """Mean error of a draw over the least error, exactly; the centre, or L, is public.
+    """Mean error of a draw over the least error, exactly; where the centre is drawn, up to centres hardly ever drawn.
 
     Args:
         table: The values.
-        problem: The question, with a centre or a known L.
+        problem: The question.
     """
     anchor = problem.anchor
-    assert anchor is not None
-    slope, cap = problem.epsilon_of_end / (2.0 * RESOLUTION), int(problem.max_contributions)
+    if anchor is None:
+        return _with_centre(table, problem)
+    cap = int(problem.max_contributions)
     upper = problem.ends(anchor)
-    chance_upper = _law(slope, problem.scores(table.tails(table.values, upper, cap), anchor))
+    chance_upper = np.exp(log_softmax(problem.logits(table.tails(table.values, upper, cap), anchor)))
     if problem.lower is not None:
         return float(table.ratios(np.array([anchor]), upper)[0] @ chance_upper)
     mirrored, lower = private_range.mirrored(table.values), -problem.ends(-anchor)
     assert mirrored is not None
-    chance_lower = _law(slope, problem.scores(table.tails(mirrored, -lower, cap), anchor))
+    chance_lower = np.exp(log_softmax(problem.logits(table.tails(mirrored, -lower, cap), anchor)))
     return float(chance_lower @ table.ratios(lower, upper) @ chance_upper)
 
 
-def _law(slope: float, scores: list[int]) -> FloatArray:
-    return np.exp(log_softmax(slope * np.array(scores, dtype=np.float64)))
+def _with_centre(table: Table, problem: RangeProblem) -> float:
+    """The mean over the centres, each with the half-widths beside it."""
+    above, reached = table.tails(table.values, problem.centres)
+    half = round(table.users * (RESOLUTION // 2))
+    far = np.maximum(np.maximum(above - half, half - reached), 0)
+    slope = private_range.for_centre(problem) / (2.0 * private_range.centre_sensitivity(problem))
+    chances = np.exp(log_softmax(problem.centre_log_prior - slope * far))
+    total, cap = 0.0, int(problem.max_contributions)
+    for at in np.flatnonzero(chances > LEAST):
+        centre = float(problem.centres[at])
+        widths = problem.ends(centre) - centre
+        beyond = table.tails(private_range.folded(table.values, centre), widths, cap)  # type: ignore[arg-type]
+        law = np.exp(log_softmax(problem.logits(beyond, centre)))
+        total += float(chances[at]) * float(law @ table.around(centre, widths))
+    return total / float(chances[chances > LEAST].sum())
 
 
 def of_quantiles(table: Table, problem: RangeProblem, share: float = SHARE) -> float:
@@ -179,8 +203,8 @@ SAMPLES = ("shop-events", "item-ratings")
 def ways(problem: RangeProblem, users: float) -> RangeWays:
     """What the ways cost on public samples, each user of which is taken so often that they weigh as so many.
 
-    The grid has as many powers of ten as that of ``problem``, about the best range of each sample; the centre is the
-    sample's median in one digit, and where L is known or nothing is, it counts as known likewise.
+    The grid has as many powers of ten as that of ``problem``, about the best range of each sample; where a centre is
+    known, it is the sample's median in one digit, and where L is, the best one.
     """
     found = []
     for key in SAMPLES:
@@ -197,7 +221,7 @@ def ways(problem: RangeProblem, users: float) -> RangeWays:
             problem.epsilon,
             half / math.sqrt(span),
             half * math.sqrt(span),
-            None if problem.lower is not None else middle,
+            None if problem.centre is None else middle,
             table.best.lower if problem.lower is not None else None,
             problem.neighbours,
             users,

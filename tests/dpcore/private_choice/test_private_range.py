@@ -116,9 +116,7 @@ def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]
         found = []
         for each in added:
             query = np.einsum("tk,kqc->qtc", tables, each)
-            far = private_range._distances((query[0], query[1]), asked.target)
-            logits = asked.log_prior(anchor) - asked.epsilon_of_end / (2.0 * RESOLUTION) * far
-            found.append(log_softmax(logits))
+            found.append(log_softmax(asked.logits((query[0], query[1]), anchor)))
         return found
 
     return laws
@@ -239,6 +237,23 @@ def test_a_centre_is_near_the_median_where_there_are_many_users() -> None:
     asked = dataclasses.replace(BOTH, centre=None)
     law = private_range.centre_probabilities(asked, values_of(users))
     assert law @ (np.abs(asked.centres - 20.0) < 1.0) > 0.95
+
+
+def test_centres_far_from_all_data_weigh_less() -> None:
+    """Sixty users about 8, heard at an epsilon of 8 and not at 0.1, where all centres alike would be drawn anywhere."""
+    generator = np.random.default_rng(3)
+    values = values_of([tuple(generator.normal(8.0, 2.0, 2).tolist()) for _ in range(60)])
+    for epsilon, power in ((0.1, 1.0), (8.0, 0.5)):
+        asked = RangeProblem(1.0, epsilon, 0.01, 1e6, users=60.0)
+        law = private_range.centre_probabilities(asked, None)
+        expected = np.maximum(np.abs(asked.centres), 0.01) ** -power
+        np.testing.assert_allclose(law, expected / expected.sum(), rtol=1e-5)
+        far = np.abs(asked.centres - 8.0)
+        drawn = private_range.centre_probabilities(asked, values) @ far
+        alike = np.exp(np.log(private_range.centre_probabilities(asked, values)) - asked.centre_log_prior)
+        assert drawn < 1.01 * (alike / alike.sum()) @ far
+        if epsilon < 1.0:
+            assert drawn < 0.2 * (alike / alike.sum()) @ far
 
 
 def test_an_empty_table_draws_from_the_weights_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
@@ -15,7 +16,7 @@ from dpcore.data import samples
 from dpcore.private_choice import range_cost
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several, Wanted
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem, choose
 from pages.private_choice import saved
 from pages.private_choice.on_range import Known
 from tests.pages.driving import fine, go, new_app, open_app, shown_texts, with_data
@@ -168,6 +169,21 @@ def test_other_ways_cost_what_they_do_on_the_samples() -> None:
     assert 1.0 <= found.draw < 3.0
     assert found.draw < found.quantiles
     assert 1.0 < found.twice < found.ten_times < 11.0
+    # Nothing known: the centre costs a quarter of ε, and where users are few it is drawn anywhere.
+    middle = [range_cost.ways(RangeProblem(1.0, 0.1, 0.01, 1e6, users=n), n).draw for n in (100.0, 20_000.0)]
+    assert middle[1] < 3.0 < middle[0]
+
+
+def test_a_centre_that_is_drawn_costs_what_draws_cost_on_average() -> None:
+    values = samples.load("item-ratings").values
+    assert values is not None
+    table, asked = range_cost.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.01, 1e3, users=385.0)
+    errors = []
+    for _ in range(60):
+        drawn = choose(asked, values)
+        errors.append(float(table.ratios(np.array([drawn.lower]), np.array([drawn.upper]))[0, 0]))
+    # Five standard errors of the mean.
+    assert abs(np.mean(errors) - range_cost.of_draw(table, asked)) < 5 * np.std(errors) / np.sqrt(60)
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
