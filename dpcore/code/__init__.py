@@ -2,16 +2,17 @@
 
 `write(choice, library)` turns a `Choice` into a `Code`. One module per library (`with_opendp`, `with_pipelinedp`,
 `with_tumult`, `with_bigquery`, `with_python`); `quote` makes names from the data safe in each language; `names` holds
-the table "the same thing is called".
+the table "the same thing is called"; `several` has releases that share one budget.
 """
 
 from __future__ import annotations
 
 import enum
 
-from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
+from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Released, Training
 from dpcore.code.names import markdown_table
+from dpcore.code.several import Part, Several
 
 
 class Library(enum.Enum):
@@ -33,6 +34,17 @@ _WRITERS = {
 }
 
 
-def write(choice: Choice, library: Library) -> Code:
-    """The choice in one library's words; same input, same text."""
+_WRITERS_OF_SEVERAL = {
+    Library.OPENDP: several.for_opendp,
+    Library.PIPELINEDP: several.for_pipelinedp,
+    Library.TUMULT: several.for_tumult,
+    Library.BIGQUERY: several.for_bigquery,
+    Library.PYTHON: several.for_python,
+}
+
+
+def write(choice: Choice | Several, library: Library) -> Code:
+    """The choice, or several releases from one budget, in one library's words; same input, same text."""
+    if isinstance(choice, Several):
+        return _WRITERS_OF_SEVERAL[library](choice)
     return _WRITERS[library](choice)

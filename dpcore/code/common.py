@@ -21,7 +21,13 @@ ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all
 
 
 def head(
-    choice: Choice, library: str, relation: str, needs: str, differences: Sequence[str], mark: str
+    choice: Choice,
+    library: str,
+    relation: str,
+    needs: str,
+    differences: Sequence[str],
+    mark: str,
+    what: str = "",
 ) -> list[str]:
     """Comment lines: what this is, where the bound comes from, what the guarantee covers, what it needs.
 
@@ -32,8 +38,10 @@ def head(
         needs: How to install what the program needs; empty where there is nothing to install.
         differences: See `Code`.
         mark: What starts a comment.
+        what: What is released and how it is bounded, where it is not the choice alone.
     """
-    made = f"Made with Sweet Spot {VERSION} for {library}: {choice.released.value}, {choice.bound_words}."
+    what = what or f"{choice.released.value}, {choice.bound_words}"
+    made = f"Made with Sweet Spot {VERSION} for {library}: {what}."
     lines = comment(made, mark)
     lines += comment(bound_label(choice), mark)
     covered = relation if choice.released is not Released.MODEL else _LEARNER
@@ -125,16 +133,21 @@ def put_together(
     body: str,
     needs: str = "",
     language: str = "python",
+    what: str = "",
+    called: str = "",
 ) -> Code:
-    """The program with its head; no program where ``body`` is empty."""
+    """The program with its head; no program where ``body`` is empty.
+
+    ``what`` is as in `head`, and ``called`` names the file.
+    """
     stem = library.split()[0].lower().strip(",")
-    name = f"{choice.released.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
+    name = f"{called or choice.released.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
     told = tuple(sentence for sentence in differences if sentence)
     if not body:
         return Code("", language, name, told)
     told += tuple(reading_differences(choice)) if language == "python" else ()
     mark = "--" if language == "sql" else "#"
-    lines = head(choice, library, relation, needs, told, mark)
+    lines = head(choice, library, relation, needs, told, mark, what)
     parts = ["\n".join(lines), body, "\n".join(notes(told, mark))]
     return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
 

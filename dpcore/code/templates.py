@@ -49,24 +49,22 @@ def program(library: str, choice: Choice, **more: Any) -> str:
     Args:
         library: The file's name up to ``.jinja``.
         choice: What is carried away; the template sees it under this name.
-        more: What else the template needs.
+        more: What else the template needs, or sees in place of the choice's own.
     """
     layout = choice.read_as
-    text = render(
-        Path(__file__).with_name(library),
-        choice=choice,
-        released=choice.released.name,
-        gaussian=choice.noise is NoiseKind.GAUSSIAN,
-        smooth=choice.threshold is not None,
-        per_group=choice.released in PER_GROUP,
-        of_values=choice.released in OF_VALUES,
-        groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
-        layout=layout,
-        kinds=[file.kind.name for file in layout.files],
-        spaced=[file for file in layout.files if file.separator in SPACED or file.names],
-        marks=any(layout.decimal(column) for column in choice.number_columns),
-        decimals={name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
-        number_columns=choice.number_columns,
-        **more,
-    )
-    return text.rstrip("\n")
+    usual = {
+        "choice": choice,
+        "released": choice.released.name,
+        "gaussian": choice.noise is NoiseKind.GAUSSIAN,
+        "smooth": choice.threshold is not None,
+        "per_group": choice.released in PER_GROUP,
+        "of_values": choice.released in OF_VALUES,
+        "groups_are_written": choice.released in PER_GROUP and not choice.of_public_data,
+        "layout": layout,
+        "kinds": [file.kind.name for file in layout.files],
+        "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
+        "marks": any(layout.decimal(column) for column in choice.number_columns),
+        "decimals": {name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
+        "number_columns": choice.number_columns,
+    }
+    return render(Path(__file__).with_name(library), **(usual | more)).rstrip("\n")

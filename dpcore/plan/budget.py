@@ -26,6 +26,8 @@ class Program(enum.Enum):
 
     PYTHON = "plain Python"
     OPENDP = "OpenDP"
+    PIPELINEDP = "PipelineDP"
+    TUMULT = "Tumult"
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class PlanParameters:
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         lower: Least value of a row, public; with ``upper`` where a mean or a quantile is among the lines.
         upper: Greatest value of a row, public.
-        program: Which library draws the noise.
+        program: Which library draws the noise. Quantiles are for plain Python, and PipelineDP is for Laplace noise.
 
     Raises:
         InvalidInput: All problems at once.
@@ -75,6 +75,7 @@ class PlanParameters:
                     f"{ranged[0]} needs the range of a value",
                     remedy="Enter lower and upper, from what the quantity is and not from data",
                 )
+            self._check_program(problems, asked)
             unsaid = [line.what for line in asked if line.wanted is None]
             if self.objective is Objective.LARGEST and unsaid:
                 problems.add(
@@ -90,6 +91,22 @@ class PlanParameters:
             problems.add(f"the lines have more than {LONGEST:,} characters")
             return ()
         return lines.read(self.lines, problems)
+
+    def _check_program(self, problems: Problems, asked: tuple[Line, ...]) -> None:
+        """What no program of the library draws, so that no error of it can be said."""
+        if self.program is Program.PYTHON or not isinstance(self.program, Program):
+            return
+        ranked = [line.what for line in asked if line.released is Released.QUANTILE]
+        if ranked:
+            problems.add(
+                f"{self.program.value} counts all rows of a quantile alike, and {ranked[0]} weighs them by user here",
+                remedy="Take the program in plain Python, or leave the quantile out",
+            )
+        if self.program is Program.PIPELINEDP and self.noise is NoiseKind.GAUSSIAN:
+            problems.add(
+                "PipelineDP divides epsilon and delta among Gaussian releases, which takes about twice the noise",
+                remedy="Take Laplace noise, or another program",
+            )
 
     @property
     def asked(self) -> tuple[Line, ...]:

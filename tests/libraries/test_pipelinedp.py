@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from dpcore.code import Library
-from tests.dpcore.code import files
+from dpcore.code import Library, Released
+from dpcore.common.noise_error import NoiseKind
+from tests.dpcore.code import files, together
 from tests.libraries import truth
 
 
@@ -29,3 +31,27 @@ def test_a_program_reads_a_file_as_the_app_does(
     monkeypatch.chdir(tmp_path)
     for library in (Library.PYTHON, Library.PIPELINEDP):
         files.check(files.NASTY[name], library, tmp_path)
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = together.several()
+    names = together.run(asked, Library.PIPELINEDP)
+    truth.check_together(asked, names["released"], monkeypatch)
+    # What the accountant gave to each release: its share, of a mean half of it twice.
+    given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]
+    expected: list[float] = []
+    for part in asked.releases:
+        halves = 2 if part.choice.released is Released.MEAN else 1
+        expected += [part.parts * asked.total / asked.parts * (asked.parts / 2**20) / halves] * halves
+    assert given == pytest.approx(expected, rel=1e-12)
+    assert sum(map(Fraction, given)) <= Fraction(asked.total)
+
+
+def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for nasty in files.NASTY.values():
+        together.check_file(nasty, Library.PIPELINEDP, tmp_path)
+    together.check_scale(Library.PIPELINEDP, NoiseKind.LAPLACE, tmp_path)

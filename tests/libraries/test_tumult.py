@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dpcore.code import Library
-from tests.dpcore.code import files
+from dpcore.code import Library, Released
+from dpcore.common.noise_error import NoiseKind
+from tests.dpcore.code import files, together
 from tests.libraries import truth
 
 
@@ -49,3 +51,46 @@ def test_a_program_reads_a_file_as_the_app_does(
     monkeypatch.chdir(tmp_path)
     for library in (Library.PYTHON, Library.TUMULT):
         files.check(files.NASTY[name], library, tmp_path)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tmlt.analytics import Session
+
+    scales: list[float] = []
+    evaluate = Session.evaluate
+
+    def recorded(session: Any, query: Any, budget: Any) -> Any:
+        (found,) = session._noise_info(query, budget)
+        scales.append(float(found["noise_parameter"]))
+        return evaluate(session, query, budget)
+
+    monkeypatch.setattr(Session, "evaluate", recorded)
+    asked = together.several(noise)
+    names = together.run(asked, Library.TUMULT)
+    truth.check_together(asked, names["released"], monkeypatch)
+    expected: list[float] = []
+    for part in asked.releases:
+        amount = part.parts / 2**20 * asked.total
+        if part.choice.released is Released.MEAN:
+            half_range = 0.5 * ((part.choice.upper or 0.0) - (part.choice.lower or 0.0))
+            rows = float(part.choice.max_rows or 0)
+            expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
+        else:
+            expected.append(scale(together.moves(part, noise), amount, noise))
+    assert scales == pytest.approx(expected, rel=1e-6)
+
+
+def scale(sensitivity: float, amount: float, noise: NoiseKind) -> float:
+    """What Tumult calls the parameter of its noise: b, or sigma squared."""
+    return sensitivity / amount if noise is NoiseKind.LAPLACE else sensitivity**2 / (2.0 * amount)
+
+
+def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for nasty in files.NASTY.values():
+        together.check_file(nasty, Library.TUMULT, tmp_path)
+    together.check_scale(Library.TUMULT, NoiseKind.LAPLACE, tmp_path)

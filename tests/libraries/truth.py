@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from dpcore.code import Choice, Library, Released, write
+from dpcore.code import Choice, Library, Released, Several, write
 from dpcore.common.noise_error import NoiseKind
+from tests.dpcore.code import together
 from tests.dpcore.code.choices import EVERY
 
 EVENTS = Path(__file__).resolve().parents[2] / "sample_data" / "shop_events.csv"
@@ -88,6 +90,24 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
     assert sorted(by_group) == GROUPS
     values = [float(by_group[group]) for group in GROUPS]
     return np.array(values if kind is Released.GROUP_MEANS else [*values, math.fsum(values)])
+
+
+def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every release of several is what it is expected to be, with the noise of its share or less."""
+    monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.LEAST)
+    for part in asked.releases:
+        chosen = replace(part.choice, noise=asked.noise, delta=asked.delta)
+        if chosen.released is Released.MEAN:
+            chosen = part.choice  # Laplace noise of that share is more than the Gaussian noise of this one
+        found = released[part.name]
+        if isinstance(found, dict):
+            assert sorted(found) == GROUPS
+            of_groups = [float(found[group]) for group in GROUPS]
+            numbers = np.array([*of_groups, math.fsum(of_groups)])
+        else:
+            numbers = np.array([float(found)])
+        expected = of(chosen)
+        assert expected.holds(numbers), (part.name, numbers - expected.expected, expected.off)
 
 
 @dataclass(frozen=True)

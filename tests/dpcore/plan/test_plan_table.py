@@ -201,5 +201,8 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     assert epsilon_of(sigma**-2.0, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(1.0, rel=1e-5)
     assert epsilon_of(0.7, NoiseKind.LAPLACE, None) == 0.7
     # A mean costs more where a library splits its budget inside.
-    ours, theirs = (planned("mean", program=p)[0].curve.best(np.ones(1)).squares[0] for p in Program)
-    assert theirs > ours
+    ours, *theirs = (planned("mean", program=p)[0].curve.best(np.ones(1)).squares[0] for p in Program)
+    assert min(theirs) > ours
+    for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
+        with pytest.raises(InvalidInput, match=program.value):
+            planned(text, program=program, noise=NoiseKind.GAUSSIAN, delta=1e-6)

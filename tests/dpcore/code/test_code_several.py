@@ -1,0 +1,247 @@
+"""One program of several releases, run: each has its share of one budget, its bound, and the rows that count."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter, defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from dpcore.code import Library, Part, Released, Several, write
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
+from dpcore.counting import count, open_files
+from dpcore.data import samples
+from dpcore.data.column_roles import Roles, TableKind
+from dpcore.plan import Budget, PlanParameters, Program, drawn, table, total_amount
+from dpcore.plan.programs import program_of
+from tests.dpcore.code import together
+from tests.dpcore.code.choices import VALUES
+from tests.dpcore.code.files import FURTHER, NASTY
+
+LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
+NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+BOTH = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
+SURE = math.log(1e9)
+"""Laplace noise of scale b exceeds b times this with probability 1e-9, Gaussian noise 6.2 sigma with less."""
+
+
+def events() -> dict[str, list[tuple[str, float]]]:
+    """(product, amount) of each user's rows, read without any of our code."""
+    found = defaultdict(list)
+    with (Path(samples.__file__).parents[2] / "sample_data" / "shop_events.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            found[row["user_id"]].append((row["product"], float(row["amount"])))
+    return found
+
+
+def near(asked: Several, name: str, found: float, expected: float, spread: float = 0.0) -> None:
+    """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
+    part = next(one for one in asked.releases if one.name == name)
+    amount = Fraction(part.parts) * Fraction(asked.total) / 2**20
+    sensitivity = together.moves(part, asked.noise)
+    # A library halves the share of a mean.
+    noise = 2.0 * sensitivity / float(amount) * SURE
+    if asked.noise is GAUSSIAN:
+        noise = 2.0 * sensitivity / math.sqrt(2.0 * float(amount)) * 6.2
+    assert abs(found - expected) <= noise + spread + 1.0, (name, found, expected)
+
+
+def check_totals(asked: Several, released: dict[str, Any]) -> None:
+    """Of numbers that no draw of rows changes: users, rows and totals under their bounds, as they stand in the file."""
+    users = events()
+    near(asked, "users", released["users"], len(users))
+    near(asked, "rows", released["rows"], sum(min(7, len(rows)) for rows in users.values()))
+    totals = [sum(amount for _, amount in rows) for rows in users.values()]
+    near(asked, "sum", released["sum"], math.fsum(min(total, 150.25) for total in totals))
+    groups = Counter(group for rows in users.values() for group, _ in rows)
+    for name in ("users per group", "rows per group", "sums per group"):
+        assert sorted(released[name]) == sorted(groups)
+    # Groups are drawn, three of each user: that many users are counted in all, with the noise of 40 groups.
+    several = sum(min(3, len({group for group, _ in rows})) for rows in users.values())
+    near(asked, "users per group", sum(released["users per group"].values()) / 40, several / 40)
+    assert 30.0 < released["mean"] < 60.0
+
+
+@NOISES
+def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind) -> None:
+    asked = together.several(noise, quantile=True)
+    names = together.run(asked, Library.PYTHON)
+    check_totals(asked, names["released"])
+    assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
+    spent = Fraction(0)
+    for part in asked.releases:
+        draw, _, loss = names["prepared"][part.name]
+        amount = Fraction(part.parts) * Fraction(asked.total) / 2**20
+        # OpenDP's own map, at a sensitivity that is counted by hand.
+        at_sensitivity = draw.map(together.moves(part, noise))
+        assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), part.name
+        assert loss <= amount
+        spent += Fraction(loss)
+    assert spent <= Fraction(asked.total)
+    assert float(spent) == pytest.approx(asked.total, rel=1e-8)
+
+
+@NOISES
+def test_opendp_gives_each_query_its_own_share(
+    folder: Path, noise: NoiseKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opendp.extras.polars import LazyFrameQuery
+
+    tables, release = [], LazyFrameQuery.release
+
+    def recorded(query: Any) -> Any:
+        tables.append(query.summarize())
+        return release(query)
+
+    monkeypatch.setattr(LazyFrameQuery, "release", recorded)
+    asked = together.several(noise)
+    # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
+    released = together.run(asked, Library.OPENDP)["released"]
+    check_totals(asked, released)
+    for part, of_query in zip(asked.releases, tables, strict=True):
+        amount = part.parts * asked.total / 2**20
+        halves = 2.0 if part.choice.released is Released.MEAN else 1.0
+        unit = halves / amount if noise is LAPLACE else math.sqrt(halves * 0.5 / amount)
+        # In whole steps a sum's bound is 2^30; of a mean around the middle of the range likewise, and of its rows 7.
+        steps = {Released.SUM: 2**30 / 150.25, Released.GROUP_SUMS: 2**30 / 133.5}
+        expected = together.moves(part, noise) * steps.get(part.choice.released, 1.0)
+        if part.choice.released is Released.MEAN:
+            assert of_query["scale"].to_list() == pytest.approx([7 * 2**30 * unit, 7 * unit], rel=1e-4)
+        else:
+            assert of_query["scale"].to_list() == pytest.approx([expected * unit], rel=1e-4)
+
+
+def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon(folder: Path) -> None:
+    """The shares 0.1 and 0.2 of 1, which OpenDP charges as 0.30000000000000004 when they are given as they are."""
+    import opendp.prelude as dp
+
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+
+    def composed(scales: list[float]) -> float:
+        return float(dp.c.make_composition([dp.m.make_laplace(*space, scale=b) for b in scales]).map(1))
+
+    def least_scale(share: float) -> float:
+        scale = 1.0 / share
+        return scale if dp.m.make_laplace(*space, scale=scale).map(1) <= share else math.nextafter(scale, 9e9)
+
+    data = samples.load("shop-events")
+    parameters = PlanParameters(1.0, "users; rows; sum", program=Program.OPENDP)
+    lines = drawn(data, parameters, table.planned(data, parameters), [0.1, 0.2, 0.7])
+    asked = program_of(data, parameters, lines)
+    assert asked is not None
+    (folder / "sample_data").symlink_to(folder)
+    assert [part.parts for part in asked.releases] == [line.parts for line in lines]
+    assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
+    for library in (Library.PYTHON, Library.OPENDP):
+        names = together.run(asked, library)
+        assert names["TOTAL"] == total_amount(parameters.budget) <= 1.0
+        each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
+        assert composed([least_scale(share) for share in each]) <= 1.0
+    assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
+
+
+def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:
+    text = write(together.several(), Library.PYTHON).text
+    names: dict[str, Any] = {}
+    with pytest.raises(SystemExit, match="no epsilon was spent"):
+        exec(text.replace('"rows": 65536', '"rows": 165536'), names)
+    assert "released" not in names
+    with pytest.raises(SystemExit, match="no epsilon was spent"):
+        exec(write(replace(together.several(GAUSSIAN), epsilon=900.0), Library.PYTHON).text, {})
+
+
+@pytest.mark.parametrize("library", [one for one in Library if one is not Library.BIGQUERY])
+def test_nothing_is_released_before_the_groups_of_private_data_are_written(
+    folder: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = MagicMock()
+    for module in ("pipeline_dp", "pyspark", "pyspark.sql", "tmlt", "tmlt.analytics"):
+        monkeypatch.setitem(__import__("sys").modules, module, used)
+    asked = together.several(disclosure=Disclosure.PRIVATE)
+    with pytest.raises(SystemExit, match="list of groups"):
+        together.run(asked, library)
+    assert not used.method_calls
+
+
+def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
+    for library, text in (
+        (Library.OPENDP, "OpenDP"),
+        (Library.PIPELINEDP, "PipelineDP"),
+        (Library.TUMULT, "Tumult"),
+    ):
+        written = write(together.several(quantile=True), library)
+        assert not written.text
+        (sentence,) = written.differences
+        assert sentence.startswith(text)
+        assert write(together.several(), library).text
+    assert not write(together.several(), Library.BIGQUERY).text
+    assert "PipelineDP's accountant" in write(together.several(GAUSSIAN), Library.PIPELINEDP).differences[0]
+
+
+def test_shares_beyond_the_budget_are_refused() -> None:
+    asked = together.several()
+    more = (*asked.releases, Part("again", asked.releases[0].choice, 2**17))
+    for fields in ({"releases": more}, {"releases": ()}, {"total": 1000.5}, {"total": 0.1}, {"delta": 1e-6}):
+        with pytest.raises(InvalidInput):
+            replace(asked, **fields)
+
+
+@pytest.mark.parametrize("name", [*NASTY, *FURTHER])
+def test_a_file_is_read_as_the_app_reads_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nasty = {**NASTY, **FURTHER}[name]
+    together.check_file(nasty, Library.PYTHON, tmp_path)
+    if name in NASTY:
+        together.check_file(nasty, Library.OPENDP, tmp_path)
+
+
+@BOTH
+def test_rows_without_a_group_count_as_rows_and_in_no_group(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Each user has a row in one group and two without: the bound of one group must not be used up by no group.
+    rows = [f"u{user},{'' if row else 'abc'[user % 3]},{row + 1}" for user in range(60) for row in range(3)]
+    (tmp_path / "few.csv").write_text("\n".join(["who,where,what", *rows, ""]))
+    roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
+    data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
+    assert data is not None
+    parameters = PlanParameters(
+        1000.0, "rows; sum; users per group; rows per group; sums per group", program=Program[library.name]
+    )
+    lines = drawn(data, parameters, table.planned(data, parameters), [0.2] * 5)
+    assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
+    asked = program_of(data, parameters, lines)
+    assert asked is not None
+    released = together.run(asked, library)["released"]
+    assert released["rows"] == pytest.approx(180.0, abs=3 / 200 * SURE)
+    assert released["sum"] == pytest.approx(360.0, abs=7 / 200 * SURE)
+    for name in ("users per group", "rows per group", "sums per group"):
+        assert released[name] == pytest.approx(
+            {"a": 20.0, "b": 20.0, "c": 20.0}, abs=1.1 / 200 * SURE + 0.3
+        ), name
+
+
+def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilon() -> None:
+    import opendp.prelude as dp
+
+    for epsilon in (0.1, 1.0, 7.0):
+        rho = total_amount(Budget(epsilon, GAUSSIAN, 1e-6))
+        one = dp.m.make_gaussian(
+            dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=math.sqrt(0.5 / rho)
+        )
+        assert (
+            epsilon * (1 - 1e-6)
+            < dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(one), 1e-6).map(1.0)[0]
+            <= epsilon
+        )
