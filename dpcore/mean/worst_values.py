@@ -104,6 +104,25 @@ def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
     return np.asarray(bound * noise_error.measured(problem.measure, NoiseKind.LAPLACE, lost, scale))
 
 
+def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
+    """The largest error over all values in [L, U] of any weights of users, by the problem's measure.
+
+    Args:
+        problem: The question; counts are public.
+        weights: Weight of one user of each distinct size, shape (K,); over all users they sum to 1.
+
+    Returns:
+        In the values' unit: B sum (p - u)_+ and the noise of the largest weight together.
+    """
+    u = np.asarray(weights, dtype=np.float64)
+    share = problem.histogram.sizes / problem._rows
+    lost = np.maximum(share - u, 0.0) @ problem.histogram.users
+    scale = problem.as_total.unit_noise * float(u.max())
+    return problem.value_bound * float(
+        noise_error.measured(problem.measure, NoiseKind.LAPLACE, np.asarray(lost), np.asarray(scale))
+    )
+
+
 def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
     """What the root mean square error of caps whose rows are drawn at random is at most, over all values in [L, U].
 

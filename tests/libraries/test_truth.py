@@ -59,6 +59,7 @@ def test_the_wide_bounds_change_nobodys_data() -> None:
         ("sums per group", {"max_total": 170.0}),
         ("sums per group, any sign", {"max_groups": 8}),
         ("model", {"max_rows": 6}),
+        ("mean, smooth by rho", {"user_share": 0.6}),
     ],
 )
 def test_a_bound_that_is_a_little_off_would_be_seen(name: str, other: dict[str, float]) -> None:
@@ -80,7 +81,7 @@ def test_a_mean_or_a_quantile_is_narrowed_down(name: str) -> None:
 
 
 def test_every_program_of_both_libraries_is_run() -> None:
-    assert len(truth.programs(Library.PIPELINEDP)) == len(truth.programs(Library.TUMULT)) == 18
+    assert len(truth.programs(Library.PIPELINEDP)) == len(truth.programs(Library.TUMULT)) == 20
 
 
 @pytest.mark.parametrize("library", ["pipelinedp", "tumult"])

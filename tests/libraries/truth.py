@@ -36,6 +36,15 @@ NOBODY = {"max_rows": 140, "threshold": 140.0, "max_total": 6300.0}
 NOBODY_PER_GROUP = {"max_groups": 32, "max_rows": 25, "max_total": 1300.0}
 
 
+# Weights that follow a share of 0.35 of the variance between users: min(h, s (a + b / (1 + 0.35 (s - 1)))).
+_GROWN = {"weight_of_rows": 0.4, "weight_of_users": 5.0, "user_share": 0.35}
+CHOICES = EVERY | {
+    name.replace("smooth", "smooth by rho"): replace(chosen, **_GROWN)
+    for name, chosen in EVERY.items()
+    if name.startswith("mean, smooth")
+}
+
+
 def _users() -> list[dict[str, np.ndarray]]:
     """The amounts of each user by group, read without any of our code."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -51,12 +60,12 @@ GROUPS = sorted({group for user in USERS for group in user})
 
 def programs(library: Library) -> list[str]:
     """Names of the choices that the library has a program for."""
-    return [name for name, chosen in EVERY.items() if write(chosen, library).text]
+    return [name for name, chosen in CHOICES.items() if write(chosen, library).text]
 
 
 def case(name: str, binds: bool) -> Choice:
     """The choice at an epsilon with little noise, with its own bounds or with bounds that change nobody's data."""
-    chosen = replace(EVERY[name], epsilon=EPSILON)
+    chosen = replace(CHOICES[name], epsilon=EPSILON)
     if binds:
         return chosen
     nobody = NOBODY_PER_GROUP if chosen.max_groups is not None else NOBODY
@@ -180,6 +189,12 @@ def _drawn(values: np.ndarray, most: int) -> tuple[float, float]:
     return most * float(values.mean()), most * (1.0 - most / size) * float(values.var(ddof=1))
 
 
+def _weight(chosen: Choice, rows: int) -> float:
+    """What all rows of a user weigh together."""
+    grown = chosen.weight_of_rows + chosen.weight_of_users / (1.0 + (rows - 1) * chosen.user_share)
+    return min(rows * grown, float(chosen.threshold or chosen.max_rows or 0))
+
+
 def _mean(chosen: Choice) -> Truth:
     """Both sums around the middle of the range; the number of rows kept, or their weight, is not random."""
     low, high = chosen.lower or 0.0, chosen.upper or 0.0
@@ -188,12 +203,12 @@ def _mean(chosen: Choice) -> Truth:
     for user in USERS:
         values = np.clip(_rows(user), low, high) - (low + half)
         if chosen.threshold is not None:
-            total, variance = min(1.0, chosen.threshold / len(values)) * float(values.sum()), 0.0
+            total, variance = _weight(chosen, len(values)) * float(values.mean()), 0.0
         else:
             total, variance = _drawn(values, chosen.max_rows or 0)
         sums.append(total)
         variances.append(variance)
-    kept = COPIES * math.fsum(min(_size(user), bound) for user in USERS)
+    kept = COPIES * math.fsum(_weight(chosen, _size(user)) for user in USERS)
     ratio = COPIES * math.fsum(sums) / kept
     sampling = _off(variances, bound * half) if any(variances) else 0.0
     if chosen.public_counts:

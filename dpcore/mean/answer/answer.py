@@ -9,7 +9,7 @@ from dpcore.code import Released
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts
-from dpcore.mean.answer import code, methods, plots, words
+from dpcore.mean.answer import beside, code, methods, plots, words
 from dpcore.mean.answer.found import MeanFound, find, read_values
 from dpcore.mean.assumed import assumptions
 from dpcore.mean.parameters import MeanParameters
@@ -30,7 +30,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
     """
     of = find(data, parameters, read_values(data, parameters)) if found is None else found
-    clamped = of.clamped
+    clamped, most = of.clamped, beside.whatever(of)
     figures: dict[str, Callable[[], Plot]] = {
         "mean-error": lambda: plots.errors(of, data, parameters.own_cap),
         "mean-weights": lambda: plots.weights(of, data),
@@ -40,10 +40,10 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     return Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),
-        numbers=words.numbers(of),
+        numbers=(*words.numbers(of), *beside.numbers(of, most)),
         assumptions=assumptions(of.problem),
         disclosure=data.provenance,
-        facts=words.facts(of, data, parameters),
+        facts=words.facts(of, data, parameters) | beside.facts(of, most),
         proofs=(
             ("Bound", of.cap.certificate, of.cap.ended),
             ("Smooth weights", of.smooth.certificate, of.smooth.ended),

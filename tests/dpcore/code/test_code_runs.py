@@ -21,7 +21,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.code import Choice, Library, Released, write
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
@@ -184,6 +184,39 @@ def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> No
     got = run(chosen, library)["mean"]
     total, weight = smooth_sums(7.3)
     assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
+
+
+@BOTH
+@pytest.mark.parametrize("relation", list(Neighbours)[:2])
+def test_weights_that_follow_rho_and_a_mean_over_users(
+    folder: Path, library: Library, relation: Neighbours
+) -> None:
+    """min(h, s (a + b / (1 + (s - 1) rho))) for each user, by hand; with a bound of 1 every user weighs the same."""
+    of_users = [
+        (len(rows), float(np.mean([min(max(amount, LOWER), UPPER) for amount, _ in rows])))
+        for rows in rows_of_users().values()
+    ]
+    at, a, b, rho = 6.5, 0.4, 5.0, 0.35
+    expected = {}
+    for name, grown in (
+        ("plain", lambda s: min(at, s)),
+        ("rho", lambda s: min(at, s * (a + b / (1.0 + (s - 1) * rho)))),
+        ("users", lambda s: 1.0),
+    ):
+        weights = np.array([grown(s) for s, _ in of_users])
+        expected[name] = float(weights @ [mean for _, mean in of_users]) / weights.sum(), weights.sum()
+    follows = {"threshold": at, "weight_of_rows": a, "weight_of_users": b, "user_share": rho}
+    means = {}
+    for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
+        epsilon = 1000.0
+        made = choice(Released.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
+        means[name] = run(made, library)["mean"]
+        truth, together = expected[name]
+        # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
+        slack = 2 * 2 * 1.1 * fields["threshold"] * (UPPER - LOWER) / epsilon * SURE / together
+        assert abs(means[name] - truth) <= slack + 1e-5
+        assert abs(truth - expected["plain"][0]) > 5 * slack
+    assert abs(expected["rho"][0] - expected["users"][0]) > 0.05
 
 
 @BOTH

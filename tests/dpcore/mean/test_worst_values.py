@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpcore import mean
 from dpcore.common.certificate import Certificate
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.mean import worst_values
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, usual, worst_values
+from dpcore.mean.answer import answered, beside
 from dpcore.mean.worst_values import WorstProblem
 
 
@@ -54,6 +59,45 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
                 )
                 absolute = worst_values.of_smooth(problem(counts, epsilon, Measure.BOUND, bound), h)
                 assert float(absolute) == pytest.approx(bound * (worst + weight / epsilon), rel=1e-9)
+
+
+def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
+    """As those that follow rho: min(t, p + nu x), here at random."""
+    generator = np.random.default_rng(7)
+    for counts in tables(12, seed=5):
+        sizes, place = np.unique(counts, return_inverse=True)
+        weights = generator.uniform(0.0, 1.0, sizes.size)
+        weights /= weights[place].sum()
+        away = weights[place] - np.array(counts) / sum(counts)
+        worst = max(abs(away @ (np.array(at) / counts)) for at in vertices(counts))
+        found = worst_values.of_weights(problem(counts, 0.7, bound=3.0), weights)
+        assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
+
+
+def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
+    """The heaviest users have all their values at U, the others at L: the shift of the answer's own weights."""
+    counts = np.random.default_rng(1).geometric(0.1, 60)
+    users = np.repeat(np.arange(60), counts)
+    values = np.where(counts[users] > np.quantile(counts, 0.6), 1.0, 0.0)
+    bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
+    for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
+        answer = answered(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
+        most, problem = beside.whatever(answer.found), answer.found.problem
+        assert most is not None
+        assert most.least <= min(most.cap, most.smooth)
+        of_users = mean.user_weight(problem, answer.found.smooth.threshold, counts) * counts
+        shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
+        noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
+        assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
+        number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
+        assert number.value == most.cap
+    ours = answered(
+        bare, MeanParameters(5.0, 0.0, 1.0)
+    )  # A population: no values of this table limit that error.
+    assert beside.whatever(ours.found) is None
+    assert "Whatever the values" not in ours.facts
+    # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
+    assert beside.over_users(ours.found) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:

@@ -1,0 +1,112 @@
+"""What stands beside the error of a mean: the most it can be whatever the values, and the mean over users."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore import mean
+from dpcore.answer import Number
+from dpcore.common import wording
+from dpcore.contributions import ContributionHistogram
+from dpcore.mean import private_counts, worst_values
+from dpcore.mean.answer.found import MeanFound
+
+UNIT = "unit of the values"
+MEAN_OVER_USERS = "Mean over users"
+_KEY = "error_whatever_the_values"
+
+
+@dataclass(frozen=True)
+class Whatever:
+    """The most that the error about the mean of this table can be, whatever the values in [L, U]; root mean square.
+
+    Attributes:
+        cap: Of the best bound, its rows drawn at random.
+        smooth: Of the best smooth weights.
+        least: What no weights of users go below, and smooth weights of their own reach.
+    """
+
+    cap: float
+    smooth: float
+    least: float
+
+
+def whatever(found: MeanFound) -> Whatever | None:
+    """The figures of `dpcore.mean.worst_values`; None where the error is not that about the mean of this table.
+
+    With private counts the ratio is linearised, and these are as good as its error.
+    """
+    if not found.of_table:
+        return None
+    problem = found.problem
+    worst = worst_values.WorstProblem(problem.histogram, problem.epsilon, problem.value_bound)
+    sizes = problem.histogram.sizes
+    of_users = mean.user_weight(problem, found.smooth.threshold, sizes) * sizes
+    return Whatever(
+        float(worst_values.of_caps(worst, float(found.cap.max_contributions))),
+        worst_values.of_weights(worst, of_users),
+        worst_values.best_weights(worst).error,
+    )
+
+
+def numbers(found: MeanFound, most: Whatever | None) -> tuple[Number, ...]:
+    """The one number that stands beside the error."""
+    if most is None:
+        return ()
+    about = "The root mean square error of the best bound is at most this, whatever the values in [L, U]. No forecast."
+    note = "linearised" if found.private_counts else ""
+    return (Number("Not more than", wording.number(most.cap), note, about, most.cap, UNIT, _KEY),)
+
+
+def facts(found: MeanFound, most: Whatever | None) -> dict[str, str]:
+    """The same in words, and what the mean over users takes."""
+    said = {}
+    if most is not None:
+        cap, smooth, least = (wording.number(error) for error in (most.cap, most.smooth, most.least))
+        about = (
+            " between L and U" if found.clamped is None or not _clamped(found) else ", once they are clamped"
+        )
+        sentence = (
+            f"the error about the mean of this table is not more than {cap} under the best bound and {smooth} under "
+            f"its smooth weights, whatever the values{about}. Weights that are made for that reach {least}, and no "
+            "weights of users go below. It is a limit and no forecast: it is met where heavy users have all their "
+            "values at one end."
+        )
+        if isinstance(found.problem, private_counts.PrivateCountsProblem):
+            share = wording.percent(found.problem.noise_share(found.cap.max_contributions))
+            sentence += (
+                " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
+                f"{share} of it, adds an error of its own."
+            )
+        said["Whatever the values"] = sentence
+    said[MEAN_OVER_USERS] = over_users_words(found)
+    return said
+
+
+def _clamped(found: MeanFound) -> bool:
+    return found.clamped is not None and found.clamped.num_below + found.clamped.num_above > 0
+
+
+def over_users(found: MeanFound) -> float:
+    """The error of a release of the mean over users, in the values' unit: one value per user, their own mean.
+
+    Nobody has more than one then, so that nothing is left out, and all of the error is noise: sqrt(2) B / (epsilon m)
+    where counts are public. Clamping comes on top. With fewer rows of each user the noise is the same, as a user's mean
+    may lie anywhere from L to U, and a draw of rows would only add to it.
+    """
+    one_each = ContributionHistogram(np.array([1]), np.array([found.problem.histogram.num_users]))
+    asked = replace(found.problem, histogram=one_each, target=mean.Target.TABLE, user_share=0.0, table=None)
+    return math.sqrt(float(mean.smooth_variance(asked, 1.0)))
+
+
+def over_users_words(found: MeanFound) -> str:
+    """What is released for the mean over users, and its error."""
+    error = wording.number(over_users(found))
+    return (
+        f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error}, all of it "
+        f"noise{', linearised' if found.private_counts else ''}; clamping comes on top. No bound on rows makes that "
+        f"smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+    )
