@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.several import Several
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.data import samples
@@ -23,11 +24,11 @@ class CodeChoice:
     """What can be carried away of an answer.
 
     Attributes:
-        forms: (name, choice), at least one: the cap and the smooth weights, say. A program that is no release, and
-            hence the same in every library, stands there as it is.
+        forms: (name, choice), at least one: the cap and the smooth weights, say, or several releases from one budget.
+            A program that is no release, and hence the same in every library, stands there as it is.
     """
 
-    forms: tuple[tuple[str, Choice | Code], ...]
+    forms: tuple[tuple[str, Choice | Several | Code], ...]
 
 
 def of_data(dataset: Dataset) -> dict[str, Any]:

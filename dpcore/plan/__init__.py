@@ -2,7 +2,8 @@
 
 `lines` says what is released, `curves` what each costs at every noise and bound, `budget` how much noise a program
 draws for (epsilon, delta), `least_sum` and `reach` divide the budget, `rounding` makes shares that add up in binary,
-`table` reads the curves off a data set, and `drawn` says what a program draws at those shares.
+`table` reads the curves off a data set, `drawn` says what a program draws at those shares, `programs` hands that to
+`dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
 from dpcore.plan.budget import Budget, Program
@@ -10,6 +11,7 @@ from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
 from dpcore.plan.drawn import DrawnLine, covered, drawn, total_amount, weighted_sum
 from dpcore.plan.least_sum import Split, least_sum
 from dpcore.plan.lines import Line, Released
+from dpcore.plan.one_truncation import OneTruncation, best_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.reach import largest_error, needed_budgets
 from dpcore.plan.rounding import PARTS, in_parts

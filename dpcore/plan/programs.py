@@ -14,6 +14,7 @@ from dpcore.plan.budget import Budget
 from dpcore.plan.drawn import DrawnLine, total_amount
 from dpcore.plan.lines import Released
 from dpcore.plan.parameters import PlanParameters
+from dpcore.total.parameters import Summed, user_totals
 
 
 def program_of(
@@ -47,12 +48,9 @@ def program_of(
 def choice_of(data: Dataset, parameters: PlanParameters, line: DrawnLine, epsilon: float) -> Choice:
     """One line as a release with the names that the data have; its noise is that of the plan."""
     kind = line.planned.line.released
-    signed = {
-        Released.SUM: data.totals is None or float(data.totals.totals.min(initial=0.0)) < 0.0,
-        Released.GROUP_SUMS: data.pairs is not None
-        and data.pairs.sums is not None
-        and float(data.pairs.sums.min(initial=0.0)) < 0.0,
-    }.get(kind, False)
+    sums = data.pairs.sums if kind is Released.GROUP_SUMS and data.pairs is not None else None
+    signed = kind is Released.SUM and user_totals(data, Summed.VALUES).amounts is None
+    signed |= sums is not None and float(sums.min(initial=0.0)) < 0.0
     released, bounds = _bounds(line)
     if signed:
         bounds["min_total"] = -bounds["max_total"]

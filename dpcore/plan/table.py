@@ -161,6 +161,19 @@ def _sum(data: Dataset, variance: float) -> tuple[Curve, float]:
 
 def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float]:
     """The mean with private counts of `dpcore.mean`, under whole caps; rows are taken as independent draws there."""
+    problem = mean_problem(data, parameters)
+    assert parameters.lower is not None
+    assert problem.value_mean is not None
+    caps, every = caps_to_try(data.histogram.max_size)
+    parts = public_counts.capped_error(problem, caps)
+    # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
+    beta = parts.privacy_variance * (parameters.noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    curve = BoundCurve(parts.sampling_variance, beta, caps, every=every)
+    return curve, parameters.lower + problem.value_mean
+
+
+def mean_problem(data: Dataset, parameters: PlanParameters) -> private_counts.PrivateCountsProblem:
+    """The question of a mean line, at epsilon 1 and with values that start at 0."""
     assert data.values is not None
     assert parameters.lower is not None
     assert parameters.upper is not None
@@ -171,15 +184,8 @@ def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float]:
     # half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), which is the pair's.
     split = parameters.program is not Program.PYTHON and parameters.noise is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if split else private_counts.Release.PAIR
-    problem = private_counts.PrivateCountsProblem(
+    return private_counts.PrivateCountsProblem(
         data.histogram, 1.0, length, float(above.var()), float(above.mean()), release
-    )
-    caps, every = caps_to_try(data.histogram.max_size)
-    parts = public_counts.capped_error(problem, caps)
-    # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = parts.privacy_variance * (parameters.noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
-    return BoundCurve(parts.sampling_variance, beta, caps, every=every), parameters.lower + float(
-        above.mean()
     )
 
 

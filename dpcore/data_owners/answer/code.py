@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.code import Choice, Code, Released
+from dpcore.code import Choice, Code, Released, Several
 from dpcore.code.forms import CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, file_name
@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 
 def of_owners(found: OwnersFound, data: Dataset | None) -> CodeChoice:
     """The program, and before it the cap where there is one."""
-    made: list[tuple[str, Choice | Code]] = []
+    made: list[tuple[str, Choice | Several | Code]] = []
     if found.cap is not None and data is not None:
         base = of_data(data) | {"neighbours": Neighbours.REPLACE_USER}
         cap = forms(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.code import Choice, Code, Library, markdown_table, write
+from dpcore.code import Choice, Code, Library, Several, markdown_table, write
 from dpcore.code.forms import CodeChoice
 from dpcore.common.markdown import plain
 from pages.shared.base import keys
@@ -54,7 +54,7 @@ def _download(written: Code, file_name: str, key: str) -> None:
     )
 
 
-def _form(code: CodeChoice, key: str) -> Choice | Code:
+def _form(code: CodeChoice, key: str) -> Choice | Several | Code:
     forms = dict(code.forms)
     if len(forms) == 1:
         return code.forms[0][1]
@@ -93,7 +93,7 @@ def _library(key: str) -> Library:
     return Library[state[keys.CODE_LIBRARY]]
 
 
-def _draw(written: Code, choice: Choice) -> None:
+def _draw(written: Code, choice: Choice | Several) -> None:
     st.code(written.text, language=written.language, height=HEIGHT, wrap_lines=True)
     told = [plain(sentence, 2000) for sentence in written.differences]
     if not choice.known_columns:
@@ -104,6 +104,6 @@ def _draw(written: Code, choice: Choice) -> None:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in told))
 
 
-def _file_name(written: Code, choice: Choice) -> str:
+def _file_name(written: Code, choice: Choice | Several) -> str:
     stem, _, ending = written.file_name.rpartition(".")
     return f"{figures.file_name(stem, choice.disclosure)}.{ending}"

@@ -1,0 +1,192 @@
+"""One truncation for all lines: at most h rows of each user are kept, and all lines are computed from these.
+
+That is what OpenDP and Tumult do to a table before it is queried. Under a common h every line has one error without
+noise, alpha(h), and one variance of the noise at scale 1, beta(h). With h fixed, the shares of least weighted sum are
+in proportion to (weight beta(h))^(1 / (P + 1)), so the best sum at h is
+
+    F(h) = sum of weight alpha(h) + v(1) (sum of (weight beta(h))^(1 / (P + 1)))^(P + 1),
+
+and the best h is found by computing F for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.noise_error import NoiseKind
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.data.totals_per_user import user_starts
+from dpcore.dataset import Dataset, Values
+from dpcore.mean import public_counts
+from dpcore.plan.budget import Budget
+from dpcore.plan.curves import caps_to_try
+from dpcore.plan.lines import Released
+from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.table import PlannedLine, mean_problem
+
+MOST_BOUNDS = 2**13
+"""Common bounds that are looked at: all where no user has more rows, else so many, log-spaced."""
+HAS = (Released.USERS, Released.ROWS, Released.SUM, Released.MEAN, Released.GROUP_ROWS)
+"""Lines of which the error under a common truncation is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneTruncation:
+    """The best common bound.
+
+    Attributes:
+        max_rows: Rows that are kept of each user, drawn at random.
+        shares: Of the budget, adding up to 1, shape (lines,).
+        errors: Root of the mean squared error of every line, in its unit, shape (lines,).
+        value: Weighted sum of squared errors over wanted errors.
+        every: Whether all whole bounds were looked at, so that none is better.
+    """
+
+    max_rows: int
+    shares: FloatArray
+    errors: FloatArray
+    value: float
+    every: bool
+
+    def cost(self, own_bounds: float) -> float:
+        """How many times the root of the sum is that of a plan with a bound per line.
+
+        Args:
+            own_bounds: Weighted sum of squared errors of that plan.
+        """
+        return math.sqrt(self.value / own_bounds)
+
+
+def best_common_bound(
+    data: Dataset, parameters: PlanParameters, planned: Sequence[PlannedLine], budget: Budget | None = None
+) -> OneTruncation:
+    """The common bound on rows and the shares with the least weighted sum of squared errors.
+
+    Values are clamped to the range [lower, upper] of the parameters, in sums, too. Draws of the rows that are kept are
+    part of the error.
+
+    Args:
+        data: What the lines were read off.
+        parameters: What was asked for.
+        planned: The lines.
+        budget: What is divided, where it is not that of the parameters.
+
+    Raises:
+        InvalidInput: A line whose error under a common truncation is not known, or a sum without a range.
+    """
+    whole = parameters.budget if budget is None else budget
+    with Problems() as problems:
+        for line in planned:
+            _check(problems, data, parameters, line)
+    caps, every = caps_to_try(data.histogram.max_size, MOST_BOUNDS)
+    parts = [_alpha_beta(data, parameters, line, caps) for line in planned]
+    alpha, beta = np.array([a for a, _ in parts]), np.array([b for _, b in parts])
+    weights = np.array([line.weight for line in planned])[:, None]
+    root = (weights * beta) ** (1.0 / (whole.power + 1))
+    sums = (weights * alpha).sum(axis=0) + whole.whole * root.sum(axis=0) ** (whole.power + 1)
+    at = int(np.argmin(sums))
+    shares = root[:, at] / root[:, at].sum()
+    squares = alpha[:, at] + beta[:, at] * whole.v(shares)
+    value = math.fsum((weights[:, 0] * squares).tolist())
+    return OneTruncation(int(caps[at]), shares, np.sqrt(squares), value, every)
+
+
+def _check(problems: Problems, data: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
+    kind, what = line.line.released, line.line.what
+    if kind not in HAS:
+        problems.add(f"of {what} the error under one truncation of all rows is not known")
+    if kind is Released.SUM and (parameters.lower is None or data.values is None):
+        problems.add(
+            "a sum under a bound on rows needs the values and their range",
+            remedy="Enter lower and upper, from what the quantity is and not from data",
+        )
+    if kind is Released.GROUP_ROWS and data.pairs is not None and data.pairs.rows_without_group:
+        problems.add("some rows are in no group, and how many of each user is not known")
+
+
+def _alpha_beta(
+    data: Dataset, parameters: PlanParameters, line: PlannedLine, caps: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(Squared error without noise, variance of the noise at v = 1) of a line under every common bound."""
+    kind, variance = line.line.released, parameters.noise.unit_variance
+    if kind is Released.USERS:
+        return np.zeros(caps.shape), np.full(caps.shape, variance)
+    if kind is Released.ROWS:
+        lost = data.histogram.num_rows - data.histogram.kept_rows(caps)
+        return lost**2, variance * caps**2
+    if kind is Released.SUM:
+        assert data.values is not None
+        assert parameters.lower is not None
+        assert parameters.upper is not None
+        most = max(abs(parameters.lower), abs(parameters.upper))
+        clamped = np.clip(data.values.values, parameters.lower, parameters.upper)
+        expected, drawn = _sums_of_drawn(Values(data.values.user_codes, clamped, data.values.column), caps)
+        return (expected - line.value) ** 2 + drawn, variance * (most * caps) ** 2
+    if kind is Released.MEAN:
+        parts = public_counts.capped_error(mean_problem(data, parameters), caps)
+        return parts.sampling_variance, parts.privacy_variance * (variance / NoiseKind.LAPLACE.unit_variance)
+    # A user has at most h rows in all groups: in L1 they move h, and in L2 at most h, where all are in one group.
+    return _groups_of_drawn(data, caps), variance * caps**2
+
+
+def _above(sizes: FloatArray, caps: FloatArray, of_sizes: FloatArray) -> FloatArray:
+    """Sum of what is given per distinct size over the sizes above each cap, shape (..., caps)."""
+    tail = np.concatenate(
+        [np.cumsum(of_sizes[..., ::-1], axis=-1)[..., ::-1], 0.0 * of_sizes[..., :1]], axis=-1
+    )
+    return np.asarray(tail[..., np.searchsorted(sizes, caps, side="right")])
+
+
+def _distinct(size: FloatArray) -> tuple[FloatArray, IntArray]:
+    """(Distinct sizes, ascending, the place of each size among them)."""
+    sizes, at = np.unique(size, return_inverse=True)
+    return sizes, at.astype(np.int64)
+
+
+def _binned(at: IntArray, amounts: FloatArray, size: int) -> FloatArray:
+    return np.asarray(np.bincount(at, amounts, size), dtype=np.float64)
+
+
+def _sums_of_drawn(values: Values, caps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(Expectation, variance) of the sum of at most h rows of each user, drawn without replacement."""
+    starts = user_starts(values)
+    size = np.diff(np.append(starts, values.values.size)).astype(np.float64)
+    total = np.add.reduceat(values.values, starts)
+    squares = np.add.reduceat((values.values - np.repeat(total / size, size.astype(np.int64))) ** 2, starts)
+    sizes, at = _distinct(size)
+    totals = _binned(at, total, sizes.size)
+    spread = _binned(at, squares / np.maximum(size - 1.0, 1.0), sizes.size)
+    # Of a user with s > h rows: h / s of the total; and h (1 - h / s) times the variance of their rows.
+    expected = totals.sum() - _above(sizes, caps, totals) + caps * _above(sizes, caps, totals / sizes)
+    drawn = caps * _above(sizes, caps, spread) - caps**2 * _above(sizes, caps, spread / sizes)
+    return expected, np.maximum(drawn, 0.0)
+
+
+def _groups_of_drawn(data: Dataset, caps: FloatArray) -> FloatArray:
+    """Mean over the groups of the squared error of their rows, where at most h rows of each user are drawn."""
+    pairs = data.pairs
+    assert pairs is not None
+    assert pairs.rows is not None
+    rows = pairs.rows.astype(np.float64)
+    users = pairs.user_codes
+    size = _binned(users, rows, int(users[-1]) + 1)[users]
+    sizes, at = _distinct(size)
+    shape = (pairs.num_tasks, sizes.size)
+    place = np.ravel_multi_index((pairs.task_codes, at), shape)
+
+    def above(of_pairs: FloatArray) -> FloatArray:
+        """Per group and cap: the sum over pairs of users with more rows."""
+        return _above(sizes, caps, _binned(place, of_pairs, shape[0] * shape[1]).reshape(shape))
+
+    # Of r rows in a group among s > h: h r / s are kept, with the variance of a hypergeometric draw,
+    # h (r / s) (1 - r / s) (s - h) / (s - 1).
+    share = rows / size
+    mixed = share * (1.0 - share) / np.maximum(size - 1.0, 1.0)
+    lost = above(rows) - caps * above(share)
+    drawn = caps * above(mixed * size) - caps**2 * above(mixed)
+    return np.asarray(np.mean(lost**2 + np.maximum(drawn, 0.0), axis=0))

@@ -1,0 +1,117 @@
+"""One bound on rows for all lines: every error by enumerating the draws, the best bound by brute force over shares."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.counting.frames import to_dataset
+from dpcore.data import samples
+from dpcore.mean import private_counts
+from dpcore.plan import PlanParameters, best_common_bound, drawn, least_sum, table, weighted_sum
+from dpcore.plan.one_truncation import _alpha_beta
+
+LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
+ROWS = {
+    "a": [("x", 3.0)],
+    "b": [("x", 7.0), ("x", 1.0), ("y", -2.0)],
+    "c": [("y", 4.0), ("y", 14.0), ("x", 0.5), ("z", 6.0)],
+}
+TEXT = "users; rows; sum; rows per group"
+
+
+def asked(text=TEXT, noise=LAPLACE, data=None, **given):
+    frame = pd.DataFrame(
+        [(user, *row) for user, rows in ROWS.items() for row in rows], columns=["u", "g", "v"]
+    )
+    held = to_dataset(frame, user="u", value="v", group="g") if data is None else data
+    delta = None if noise is LAPLACE else 1e-6
+    usual = {"epsilon": 1.0, "lines": text, "lower": -1.0, "upper": 10.0, "noise": noise, "delta": delta}
+    parameters = PlanParameters(**{**usual, **given})
+    return held, parameters, table.planned(held, parameters)
+
+
+def moments(numbers):
+    return np.mean(numbers), np.var(numbers)
+
+
+def test_errors_without_noise_are_those_of_all_draws_of_rows():
+    held, parameters, planned = asked()
+    caps = np.arange(1.0, 5.0)
+    alphas = [_alpha_beta(held, parameters, line, caps)[0] for line in planned]
+    for at, h in enumerate((1, 2, 3, 4)):
+        subsets = [list(itertools.combinations(rows, min(h, len(rows)))) for rows in ROWS.values()]
+        assert alphas[0][at] == 0.0
+        assert alphas[1][at] == sum(max(len(rows) - h, 0) for rows in ROWS.values()) ** 2
+        # Users are independent: expectations and variances of what each adds, values clamped to [-1, 10].
+        of_sums = [moments([sum(np.clip(v, -1, 10) for _, v in s) for s in of]) for of in subsets]
+        true = sum(v for rows in ROWS.values() for _, v in rows)
+        by_hand = (sum(m for m, _ in of_sums) - true) ** 2 + sum(v for _, v in of_sums)
+        assert alphas[2][at] == pytest.approx(by_hand)
+        each = []
+        for group in "xyz":
+            counts = [moments([sum(g == group for g, _ in s) for s in of]) for of in subsets]
+            rows = sum(g == group for rows in ROWS.values() for g, _ in rows)
+            each.append((sum(m for m, _ in counts) - rows) ** 2 + sum(v for _, v in counts))
+        assert alphas[3][at] == pytest.approx(np.mean(each))
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_no_common_bound_and_no_shares_of_a_grid_are_better(noise):
+    shares = np.array([s for s in itertools.product(range(1, 20), repeat=3) if sum(s) == 20]) / 20.0
+    for epsilon in (0.5, 3.0, 20.0) if noise is LAPLACE else (1.0,):
+        held, parameters, planned = asked(
+            "users within 1; rows within 1; sum within 5", noise, epsilon=epsilon
+        )
+        found = best_common_bound(held, parameters, planned)
+        v = parameters.budget.v(shares)
+        variance = noise.unit_variance
+        best = math.inf
+        for h in range(1, 5):
+            # What a user moves: 1 user, h rows, and h values of at most 10.
+            noises = variance * np.array([1.0, h * h, (10.0 * h) ** 2]) * v
+            alpha = [
+                float(_alpha_beta(held, parameters, line, np.array([float(h)]))[0][0]) for line in planned
+            ]
+            weights = np.array([line.weight for line in planned])
+            best = min(best, float(np.min((alpha + noises) @ weights)))
+        assert found.every
+        assert found.value <= best * (1.0 + 1e-12)
+        assert found.value == pytest.approx(best, rel=0.03)
+        assert found.shares.sum() == pytest.approx(1.0)
+
+
+def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_one_line():
+    shop = samples.load("shop-events")
+    for text in ("rows", "mean"):
+        held, parameters, planned = asked(text, data=shop, lower=0.0, upper=100.0)
+        found = best_common_bound(held, parameters, planned)
+        (alone,) = drawn(held, parameters, planned, [1.0])
+        assert (found.max_rows, found.errors[0]) == (alone.bound, pytest.approx(alone.error))
+    problem = private_counts.PrivateCountsProblem(
+        shop.histogram,
+        1.0,
+        100.0,
+        float(np.clip(shop.values.values, 0, 100).var()),
+        float(np.clip(shop.values.values, 0, 100).mean()),
+    )
+    assert found.max_rows == private_counts.best_cap(problem).max_contributions
+    held, parameters, planned = asked("rows; mean; users", data=shop, lower=0.0, upper=100.0)
+    weights = np.array([line.weight for line in planned])
+    own = least_sum([line.curve for line in planned], weights, parameters.budget)
+    assert 1.0 <= best_common_bound(held, parameters, planned).cost(own.certificate.value) < 2.0
+    assert weighted_sum(drawn(held, parameters, planned, own.shares)) == pytest.approx(
+        own.certificate.value, rel=1e-4
+    )
+
+
+def test_what_is_not_known_under_one_truncation_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        best_common_bound(*asked("median; users per group; rows"))
+    assert len(caught.value.problems) == 2
+    with pytest.raises(InvalidInput, match="lower and upper"):
+        best_common_bound(*asked("sum", lower=None, upper=None))
