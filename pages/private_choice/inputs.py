@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from pages.private_choice import on_mean
+from pages.private_choice.forms import IN_TABS, PageParameters
 from pages.private_choice.question import QUESTION
 from pages.shared.fields import fields
 from pages.shared.screen import layout
@@ -25,7 +26,7 @@ OF_ONE_QUESTION = {
 """Fields that are shown for some questions only."""
 
 
-def read(data: Dataset, places: layout.Places) -> PrivateParameters | None:
+def read(data: Dataset, places: layout.Places) -> PageParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
     # A field that is not shown begins anew.
@@ -41,7 +42,7 @@ def read(data: Dataset, places: layout.Places) -> PrivateParameters | None:
             st.caption(SUM_OF_A_COLUMN)
         unused = _unused()
         usual = {name: QUESTION.first(name) for name in OF_ONE_QUESTION if name in unused}
-        found: PrivateParameters | None = fields.build(QUESTION, unused=unused, instead=usual)
+        found: PageParameters | None = fields.build(QUESTION, unused=unused, instead=usual, aside=IN_TABS)
     return found
 
 

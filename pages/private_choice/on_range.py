@@ -5,8 +5,6 @@ The machinery finds this module by `Question.draws` of the question that it belo
 
 from __future__ import annotations
 
-import enum
-
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
@@ -17,22 +15,11 @@ from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Relation, Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import actions, cached
+from pages.private_choice.forms import IN_TABS, Known
 from pages.private_choice.question import QUESTION
 from pages.shared.base import dialogs, keys
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
-
-
-class Known(enum.Enum):
-    """What is known of the values beforehand."""
-
-    TYPICAL = "A typical value"
-    LOWEST = "The lowest, L"
-    NEITHER = "Neither"
-
-
-PUBLIC = "Public: from what the quantity is, not from the data."
-FIRST_EPSILON = 0.25
 
 
 def offer(data: Dataset) -> None:
@@ -115,43 +102,22 @@ def bound_drawn() -> int:
 def _asked() -> RangeProblem | InvalidInput | None:
     state, key = st.session_state, QUESTION.key
     bound = bound_drawn()
-    state.setdefault(key("range_known"), Known.TYPICAL)
-    state.setdefault(key("range_epsilon"), FIRST_EPSILON)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        known = fields.choice("You know", {one: one.value for one in Known}, key("range_known"))
-        centre = lower = None
-        if known is Known.TYPICAL:
-            centre = fields.number(
-                "Typical value", key("range_centre"), f"Near the middle. {PUBLIC}", width=130
-            )
-        elif known is Known.LOWEST:
-            lower = fields.number(
-                "Lowest value L", key("range_lower"), f"Then U alone is drawn. {PUBLIC}", width=130
-            )
-        epsilon = fields.number(
-            "ε of the range", key("range_epsilon"), "Comes on top of all others.", width=110
-        )
+        known = fields.draw(QUESTION, "range_known")
+        centre = fields.draw(QUESTION, "range_centre") if known is Known.TYPICAL else None
+        lower = fields.draw(QUESTION, "range_lower") if known is Known.LOWEST else None
+        epsilon = fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        unit = fields.number(
-            "Smallest distance",
-            key("range_unit"),
-            f"No end is drawn closer to the value that you know. {PUBLIC}",
-            width=150,
-        )
-        largest = fields.number(
-            "Largest distance", key("range_largest"), f"No end is drawn farther from it. {PUBLIC}", width=150
-        )
-        users = fields.number(
-            "Users, about" if bound == 1 else f"Users with {bound:,} rows or more, about",
-            key("range_users"),
-            "From what you know. Whether a draw is of use depends on it; the number in the data is private."
-            + ("" if bound == 1 else " A user with fewer rows than the bound that was drawn counts in part."),
-            width=130 if bound == 1 else 260,
-        )
+        unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
+        # A user with fewer rows than the bound counts in part.
+        label = "" if bound == 1 else f"Users with {bound:,} rows or more, about"
+        users = fields.draw(QUESTION, "range_users", label)
     lacking = {Known.TYPICAL: centre, Known.LOWEST: lower, Known.NEITHER: 0.0}[known] is None
     release = state.get(keys.EPSILON)
     if epsilon is None or unit is None or largest is None or lacking or release is None:
         return None
+    if any(key(name) in state.get(keys.ASIDE, {}) for name in IN_TABS):
+        return None  # Said below its field.
     relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
     try:
         of = (float(release), epsilon, unit, largest, centre, lower, relation.neighbours, users, bound)

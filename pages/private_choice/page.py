@@ -22,9 +22,10 @@ data = session.dataset()
 def body(places: layout.Places) -> None:
     """Read the inputs, and show what either way costs, with its button."""
     actions.show_account()
-    parameters = inputs.read(data, places)
+    entered = inputs.read(data, places)
+    parameters = None if entered is None else entered.question
     if parameters is not None:
-        st.session_state[keys.PAGE_PARAMETERS] = parameters
+        st.session_state[keys.PAGE_PARAMETERS] = entered
         try:
             checked_users(session.original().dataset.histogram)
             checked_users(data.histogram)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dpcore.mean.parameters import ASSUMED_SHARE
-from dpcore.private_choice.parameters import (
-    DEFAULT_DELTA,
-    DEFAULT_LARGEST,
-    PrivateParameters,
-    Relation,
-    Wanted,
-)
+from dpcore.private_choice.parameters import DEFAULT_DELTA, DEFAULT_LARGEST, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
+from pages.private_choice.forms import Known, PageParameters
 from pages.shared.base.question import Facet, Field, From, Question, public
 
+_PUBLIC = "Public: from what the quantity is, not from the data."
 QUESTION = Question(
     name="private_choice",
     title="Choose privately",
@@ -24,7 +20,7 @@ QUESTION = Question(
     "own?**",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
-    parameters=PrivateParameters,
+    parameters=PageParameters,
     fields={
         "wanted": public(
             "What the bound is for",
@@ -117,6 +113,54 @@ QUESTION = Question(
             asked="The guess is good to a factor of",
             first=2.0,
         ),
+        "pair_unit": public(
+            "Unit of an amount",
+            "What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data.",
+            asked="Unit of an amount",
+            width=170,
+        ),
+        "pair_largest": public(
+            "Highest amount",
+            f"No L∞ above it is drawn. {_PUBLIC}",
+            asked="Highest amount",
+            width=170,
+        ),
+        "range_known": public(
+            "You know",
+            asked="Known of the values",
+            names={
+                Known.TYPICAL: "A typical value",
+                Known.LOWEST: "The lowest, L",
+                Known.NEITHER: "Neither",
+            },
+        ),
+        "range_centre": public(
+            "Typical value", f"Near the middle. {_PUBLIC}", asked="Typical value", width=130
+        ),
+        "range_lower": public(
+            "Lowest value L", f"Then U alone is drawn. {_PUBLIC}", asked="Lowest value", width=130
+        ),
+        "range_unit": public(
+            "Smallest distance",
+            f"No end is drawn closer to the value that you know. {_PUBLIC}",
+            asked="Smallest distance of an end",
+            width=150,
+        ),
+        "range_largest": public(
+            "Largest distance",
+            f"No end is drawn farther from it. {_PUBLIC}",
+            asked="Largest distance of an end",
+            width=150,
+        ),
+        "range_users": public(
+            "Users, about",
+            "From what you know. Whether a draw is of use depends on it; the number in the data is private.",
+            asked="Users, about",
+            width=260,
+        ),
+        "range_epsilon": public(
+            "ε of the range", "Comes on top of all others.", asked="ε of the range", width=110
+        ),
     },
     also=From.PUBLIC.each(
         "tabs",
@@ -125,15 +169,6 @@ QUESTION = Question(
         "drew",
         "variance_followed",
         "users_followed",
-        "pair_unit",
-        "pair_largest",
-        "range_known",
-        "range_centre",
-        "range_lower",
-        "range_unit",
-        "range_largest",
-        "range_users",
-        "range_epsilon",
     )
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,

@@ -146,8 +146,7 @@ def pair() -> None:
     asked: PrivatePairProblem | str | None = on_pair.asked_for(parameters)
     if parameters.statistic is Statistic.SUM:
         with st.container(horizontal=True):
-            fields.number("Unit of an amount", QUESTION.key("pair_unit"), UNIT_HELP, width=170)
-            fields.number("Highest amount", QUESTION.key("pair_largest"), HIGHEST_HELP, width=170)
+            fields.draw_all(QUESTION, "pair_unit", "pair_largest")
     if asked is None:
         st.info(
             "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, "
@@ -161,10 +160,6 @@ def pair() -> None:
     st.markdown(f"{words.usual_cost(asked)} What is released is set on *Per group*.")
     st.button(way.name, key="private_pair_draw", icon=":material/casino:", help=way.help, on_click=way.draw)
     st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
-
-
-UNIT_HELP = "What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data."
-HIGHEST_HELP = "No L∞ above it is drawn. Public: from what the quantity is, not from the data."
 
 
 def per_group_setting() -> PerGroupParameters | str:

@@ -10,6 +10,7 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import cost
 from dpcore.private_choice.comparison import DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from pages.private_choice.forms import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
@@ -31,7 +32,7 @@ def answer(data: Dataset, asked: PrivateParameters) -> str:
     )
 
 
-_BEGIN = PrivateParameters(1.0, wanted=Wanted.SMOOTH, epsilon_choice=0.01)
+_BEGIN = PageParameters(1.0, wanted=Wanted.SMOOTH, epsilon_choice=0.01)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -13,13 +14,15 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
 from dpcore.data import samples
-from dpcore.private_choice import range_cost
+from dpcore.private_choice import private_range, range_cost
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several, Wanted
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem, choose
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
-from pages.private_choice.on_range import Known
-from tests.pages.driving import fine, go, new_app, open_app, shown_texts, with_data
+from pages.private_choice.forms import Known
+from pages.shared.base import keys
+from pages.shared.session import session_file
+from tests.pages.driving import fine, go, link_of, new_app, open_app, shown_texts, with_data
 from tests.pages.shared.test_one_setting import strip
 
 SHOP = samples.load("shop-events")
@@ -142,6 +145,36 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     assert range_cost.ways(problem, 5000.0).draw > 1.0
 
 
+def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
+    at = with_data(new_app("Choose privately"), SECRET)
+    filled(at)
+    at.session_state["private_choice.pair_unit"] = 0.25
+    at.session_state["private_choice.tabs"] = "A value range"
+    fine(at.run())
+    held = dict(parse_qsl(urlsplit(link_of(at)).query))
+    assert (held["range_known"], held["range_centre"], held["range_users"]) == ("typical", "20", "400")
+    assert held["pair_unit"] == "0.25"
+    content = session_file.read(
+        session_file.text(at.session_state[keys.SESSION_FILE].content).encode()
+    ).content
+    assert content.settings["private_choice.range_largest"] == 1000.0
+    assert content.settings["private_choice.range_known"] is Known.TYPICAL
+    # A link sets them; what is no number of users is named, and all else is followed.
+    of = {"link": "1", "epsilon": "1", "range_known": "lowest", "range_lower": "2.5", "range_users": "0.5"}
+    followed = open_app("Choose privately", **of)
+    assert followed.session_state["private_choice.range_known"] is Known.LOWEST
+    assert followed.session_state["private_choice.range_lower"] == 2.5
+    assert followed.session_state["private_choice.range_users"] is None
+    said = [one.what for one in followed.session_state[keys.LINK_PROBLEMS]]
+    assert any("range_users" in one for one in said)
+    # A bad one in a tab keeps nobody from the answer.
+    filled(at, unit=-1.0)
+    told = shown_texts(fine(at.run()))
+    assert "Smallest distance of an end must lie between" in told
+    assert "Choose the number directly." in told
+    assert "private_range_draw" not in {button.key for button in at.button}
+
+
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
     said = []
     for data in (SECRET, replace(SECRET, values=replace(SHOP.values, values=SHOP.values.values * 7.0 + 3.0))):
@@ -174,16 +207,18 @@ def test_other_ways_cost_what_they_do_on_the_samples() -> None:
     assert middle[1] < 3.0 < middle[0]
 
 
-def test_a_centre_that_is_drawn_costs_what_draws_cost_on_average() -> None:
+def test_what_a_drawn_centre_costs_is_the_mean_over_its_law() -> None:
+    """By the chances of every centre and of every half-width beside it, and the errors of pairs of ends."""
     values = samples.load("item-ratings").values
     assert values is not None
-    table, asked = range_cost.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.01, 1e3, users=385.0)
-    errors = []
-    for _ in range(60):
-        drawn = choose(asked, values)
-        errors.append(float(table.ratios(np.array([drawn.lower]), np.array([drawn.upper]))[0, 0]))
-    # Five standard errors of the mean.
-    assert abs(np.mean(errors) - range_cost.of_draw(table, asked)) < 5 * np.std(errors) / np.sqrt(60)
+    table, asked = range_cost.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.5, 20.0, users=385.0)
+    total = 0.0
+    for centre, chance in zip(asked.centres, private_range.centre_probabilities(asked, values), strict=True):
+        if chance > 1e-6:
+            (law,) = private_range.probabilities(asked, values, float(centre))
+            widths = asked.ends(float(centre)) - centre
+            total += chance * law @ np.diag(table.ratios(centre - widths, centre + widths))
+    assert range_cost.of_draw(table, asked) == pytest.approx(total, rel=1e-4)
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:

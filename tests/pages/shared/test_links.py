@@ -34,7 +34,7 @@ from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.per_group import Objective, PerGroupParameters, SelectionRule, Statistic
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
@@ -43,6 +43,7 @@ from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
 from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average, Pace
+from pages.private_choice.forms import Known, PageParameters
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import ranges
 from pages.shared.session import links, session
@@ -287,9 +288,11 @@ def regression_parameters(draw) -> RegressionParameters:
 
 
 @st.composite
-def private_parameters(draw) -> PrivateParameters:
+def private_parameters(draw) -> PageParameters:
     noise, guessed = draw(st.sampled_from(CopyNoise)), draw(st.booleans())
-    return PrivateParameters(
+    width, end = st.none() | st.floats(1e-9, 1e9), st.none() | st.floats(-1e9, 1e9)
+    forms = {name: draw(width) for name in ("pair_unit", "pair_largest", "range_unit", "range_largest")}
+    return PageParameters(
         epsilon=draw(st.floats(1e-3, 1e3)),
         wanted=draw(st.sampled_from(Wanted)),
         epsilon_choice=draw(st.floats(1e-6, 1e3)),
@@ -302,6 +305,13 @@ def private_parameters(draw) -> PrivateParameters:
         margin=draw(st.floats(0.0, 1e12)),
         guess=draw(st.floats(1.0, 1e12)) if guessed else None,
         factor=draw(st.floats(1.01, 1e6)) if guessed else None,
+        user_share=draw(st.floats(0.0, 1.0)),
+        range_known=draw(st.sampled_from(Known)),
+        range_centre=draw(end),
+        range_lower=draw(end),
+        range_users=draw(st.none() | st.floats(1.0, 1e12)),
+        range_epsilon=draw(st.floats(1e-6, 1e3)),
+        **forms,
     )
 
 
