@@ -203,10 +203,7 @@ def with_range(card: Answer) -> Answer:
     ):  # The bound was drawn, too, and the card has said what all of it is.
         return replace(card, code=found)
     total = rounded_up(drawn.facts.epsilon + release.epsilon)
-    said = (
-        f"The draw of the range has spent ε = {rounded_up(drawn.facts.epsilon)}; the release adds "
-        f"ε = {rounded_up(release.epsilon)}: ε = {total} in all."
-    )
+    said = f"With the draw of the range, ε = {total} in all."
     return replace(card, detail=f"{card.detail} {said}".strip(), code=found)
 
 

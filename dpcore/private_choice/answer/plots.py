@@ -13,7 +13,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.found import Copied, Copies, Leak, PrivateFound
-from dpcore.private_choice.answer.words import ERROR_NAMES, NUMBER_NAMES
+from dpcore.private_choice.answer.words import NUMBER_NAMES, error_name
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES
 from dpcore.private_choice.parameters import Wanted
@@ -95,7 +95,7 @@ def _costs(
         items.append(Curve(f"{said}, 95th percentile", name, "percentile_95_drawn", **dotted, **of))
     if axis.shows(now[0]):
         items.append(Level(now[1], now[0], upright=True, dash="longdash"))
-    what = "rank error, share of users" if found.ranks else f"extra {ERROR_NAMES[found.parameters.wanted]}"
+    what = "rank error, share of users" if found.ranks else f"extra {error_name(found.parameters)}"
     decades = range(round(math.log10(ends[0])), round(math.log10(ends[1])) + 1)
     return Plot(
         key,

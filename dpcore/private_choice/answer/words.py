@@ -32,12 +32,17 @@ NUMBER_NAMES: dict[Wanted | Several, str] = {
     Wanted.SUM: "bound on rows per user",
     Wanted.QUANTILE: "quantile of rows per user",
 }
-ERROR_NAMES = {
-    Wanted.SMOOTH: "standard error of the mean",
-    Wanted.CAP: "standard error of the mean",
-    Wanted.SUM: "bias plus mean noise of the sum",
-    Wanted.QUANTILE: "rank error",
-}
+
+
+def error_name(asked: PrivateParameters) -> str:
+    """What is counted, within a sentence; only for independent rows it is a standard error."""
+    if asked.wanted is Wanted.SUM:
+        return "bias plus mean noise of the sum"
+    if asked.wanted is Wanted.QUANTILE:
+        return "rank error"
+    return "error of this table's mean" if asked.user_share else "standard error of the mean"
+
+
 WHOSE_COSTS = {
     Disclosure.PUBLIC: "The costs are computed from these data as they are. They are public, so reading the "
     "costs to settle on ε of the choice leaks nothing; on private data it would",
@@ -206,7 +211,7 @@ def detail(found: PrivateFound) -> str:
         )
     if found.ranks:
         return "The cost is the share of users by which the number misses the quantile."
-    return f"The cost is extra {ERROR_NAMES[found.parameters.wanted]} against choosing in the clear."
+    return f"The cost is extra {error_name(found.parameters)} against choosing in the clear."
 
 
 def numbers(found: PrivateFound) -> tuple[Number, ...]:

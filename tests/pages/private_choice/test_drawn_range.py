@@ -78,8 +78,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     go(at, "Quantile")
     assert at.number_input(key="quantile.high").value == drawn.upper
     # Its bound is not drawn: the card says what range and release come to.
-    shown = shown_texts(at)
-    assert "The draw of the range has spent ε = 0.5; the release adds ε = 1: ε = 1.5 in all." in shown
+    assert "With the draw of the range, ε = 1.5 in all." in shown_texts(at)
     go(at, "Choose privately")
     assert f"Range of a value, L and U: **{words.shown(drawn)}**" in shown_texts(at)
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
