@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -38,6 +38,7 @@ help:
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
 	@echo "make docs     write a page about every public name to docs/api"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
+	@echo "make paper-figures  compute the papers' figures anew that come with the app (four minutes)"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
@@ -64,6 +65,9 @@ test-engines: .venv/.stamp-engines
 
 test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus .venv/.stamp-jaxprivacy
 	@$(PY) .make/libraries.py $(PYTEST_ARGS)
+
+paper-figures: .venv/.stamp-app
+	@$(PY) -m dpcore.papers
 
 package: .venv/.stamp-app
 	@rm -rf dist && $(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist/*

@@ -43,6 +43,14 @@ BUILT_ON = {
         "quantile": "so are quantiles",
     },
     "mean": {"total": "the largest error over all values is that of a sum of the users' rows"},
+    "papers": {
+        "regression": "it collects the figures that questions make of their paper",
+        "total": "likewise",
+        "learning": "likewise",
+        "data_owners": "likewise",
+        "multitask": "likewise",
+        "factorisation": "likewise",
+    },
     "start": {"total": "the first trade-off is that of a count of rows"},
 }
 """The questions that a question may import, and why."""

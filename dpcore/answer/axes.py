@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpcore.answer.plot import Axis
@@ -29,3 +31,11 @@ ROWS = "rows per user"
 def bound_axis(limits: tuple[float, float]) -> Axis:
     """The horizontal axis of curves over a bound."""
     return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")
+
+
+def rounded_limits(values: FloatArray) -> tuple[float, float]:
+    """Whole powers of ten around positive values."""
+    fine = values[np.isfinite(values) & (values > 0.0)]
+    low, high = (float(fine.min()), float(fine.max())) if fine.size else (1.0, 10.0)
+    below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return 10.0**below, 10.0 ** max(above, below + 1)

@@ -141,7 +141,9 @@ QUESTION = Question(
             "Seed", "The same seed gives the same figure.", sentence="The seed of the training"
         ),
     },
-    also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "audit_job") | From.DATA.each("training_job"),
+    also=table_upload.ENTRIES
+    | From.PUBLIC.each("tabs", "audit_job", "paper_figure")
+    | From.DATA.each("training_job"),
 )
 
 

@@ -13,17 +13,24 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.answer import trained
 from dpcore.data_owners.answer.trained import Trained
 from dpcore.data_owners.labelled import Labelled
+from dpcore.data_owners.paper import FIGURES
 from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.data_owners.study import Records, StudyResult, check, run
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 
 
 def show(parameters: OwnersParameters) -> None:
-    """The tab: inputs, Train, figure and sentences."""
+    """The tab: inputs, Train, figure and sentences; below, the paper's tables and figure at its setting."""
+    _show_training(parameters)
+    st.divider()
+    paper.show(FIGURES, QUESTION.key("paper_figure"))
+
+
+def _show_training(parameters: OwnersParameters) -> None:
     st.markdown(
         "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
         "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "

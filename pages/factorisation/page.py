@@ -35,6 +35,7 @@ def body(places: layout.Places) -> None:
         "Size": {
             "How many users?": lambda: growth.show(parameters),
             "Large size": lambda: tabs.large(parameters),
+            "The paper's figures": tabs.paper_figures,
         },
     }
     answer_tabs.show(

@@ -170,7 +170,7 @@ QUESTION = Question(
             "Item, by popularity", "1 is the item with the most ratings.", sentence="The item", width=180
         ),
     },
-    also=From.PUBLIC.each("tabs", "measure")
+    also=From.PUBLIC.each("tabs", "measure", "paper_figure")
     | From.DATA.each("train_job", "large_job", "growth_job", "earlier"),
     propose=propose,
 )

@@ -13,6 +13,7 @@ from dpcore.factorisation.answer import FactorisationFound, words
 from dpcore.factorisation.answer import plots as core_plots
 from dpcore.factorisation.answer.found import verdict
 from dpcore.factorisation.measures import neighbours
+from dpcore.factorisation.paper import FIGURES
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
 from dpcore.report.literals import Code
@@ -23,7 +24,7 @@ from pages.shared.base import demo, tables
 from pages.shared.card import cards, file_button
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
@@ -36,6 +37,11 @@ def budget(answer: Answer) -> None:
         "signal. Where noise over signal is above 1, no scheme can teach an item's vector much."
     )
     plots.draw(answer.plots["factorisation-shares"]())
+
+
+def paper_figures() -> None:
+    """Figures 1 and 3 of the paper at its setting, on generated ratings."""
+    paper.show(FIGURES, QUESTION.key("paper_figure"))
 
 
 def popularity(answer: Answer) -> None:

@@ -10,6 +10,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import population, population_plots
+from dpcore.learning.paper import FIGURES
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
@@ -17,7 +18,7 @@ from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 
 
 def show_mass(parameters: LearningParameters) -> None:
@@ -69,6 +70,8 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     )
     st.dataframe(pd.DataFrame(population.family_rows(found)), hide_index=True, key="learning_family")
     cards.label(Disclosure.PUBLIC)
+    st.divider()
+    paper.show(FIGURES)
 
 
 def _start_drawing(alpha: float, rows: int, draws: int) -> None:

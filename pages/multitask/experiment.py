@@ -9,17 +9,24 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import experiment as shown
 from dpcore.multitask.experiment import ExperimentResult, run
+from dpcore.multitask.paper import FIGURES
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.fields import jobs
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 
 
 def show(parameters: MultitaskParameters) -> None:
-    """The tab: inputs, Run, figures."""
+    """The tab: inputs, Run, figures; below, the paper's figure at its setting."""
+    _show_runs(parameters)
+    st.divider()
+    paper.show(FIGURES)
+
+
+def _show_runs(parameters: MultitaskParameters) -> None:
     st.markdown(
         "Appendix C of the paper, run here: 100 linear regressions in 5 dimensions, each user in 20 of them "
         "on average; 80 % of the pairs train, 20 % test. **Which μ predicts best?** Weights are scaled so "

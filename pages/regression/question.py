@@ -74,6 +74,7 @@ QUESTION = Question(
         "proposed",
         "error",
         "tabs",
+        "paper_figure",
         "example",
         "weights_of",
         "solve",

@@ -16,11 +16,12 @@ from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.answer.plots import Varied, example, swept
 from dpcore.regression.answer.words import FIT
+from dpcore.regression.paper import FIGURES
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
 from pages.regression.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
@@ -97,10 +98,12 @@ def show_over_epsilon(found: RegressionFound, of: ErrorOf) -> None:
 
 
 def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
-    """Figures 1 and 2 of the paper: generated data, ours beside caps."""
+    """The paper's figures as they came with the app; below, figures 1 and 2 with the person's settings."""
     generator = parameters.generator
+    paper.show(FIGURES, QUESTION.key("paper_figure"))
+    st.divider()
     st.markdown(
-        f"**Figures 1 and 2 of the paper**, on generated data "
+        f"**With your settings**: figures 1 and 2 on generated data "
         f"({wording.counted(generator.num_features, 'feature')}, label noise "
         f"{wording.entered(generator.label_noise)}; the mean over {REPEATS} data sets), at "
         f"ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "

@@ -11,13 +11,14 @@ from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from dpcore.total import TotalProblem
 from dpcore.total.answer import strategies, words
+from dpcore.total.paper import FIGURES
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.strategies import StrategyPoints, simulate_strategies
 from pages.shared.card import cards, file_button
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import plots
+from pages.shared.screen import paper, plots
 from pages.total import cached, inputs
 from pages.total.question import QUESTION
 
@@ -35,7 +36,13 @@ def show_measures(answer: Answer) -> None:
 
 
 def show_strategies(data: Dataset, answer: Answer) -> None:
-    """The tab on four ways to choose T (figure 1 of the paper)."""
+    """The tab on four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
+    _strategies(data, answer)
+    st.divider()
+    paper.show(FIGURES)
+
+
+def _strategies(data: Dataset, answer: Answer) -> None:
     st.markdown(
         "A fixed quantile of the users' totals is a near-best bound only around one ε: at smaller ε its error is "
         "nearly all noise, at larger ε nearly all bias, and its curve is flat there. The best bound moves with ε. "

@@ -97,6 +97,7 @@ HERE = (
     "Learning under a bound",
     "Regression",
     "Your data",
+    "Reproduce",
 )
 """Pages whose own journeys begin with other data than a newcomer has; the first screens of the others are looked at
 there."""

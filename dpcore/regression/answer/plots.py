@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale, Shares
+from dpcore.answer.axes import rounded_limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
@@ -38,14 +39,6 @@ def error_axis(unit: str, of: ErrorOf, limits: tuple[float, float]) -> Axis:
         return Axis(name, "", limits, title=f"Standard error, all coefficients ({unit} per unit)")
     name = "root mean squared prediction error"
     return Axis(name, "", limits, title=f"Root mean squared prediction error ({unit})")
-
-
-def rounded_limits(values: FloatArray) -> tuple[float, float]:
-    """Whole powers of ten around positive values."""
-    fine = values[np.isfinite(values) & (values > 0.0)]
-    low, high = (float(fine.min()), float(fine.max())) if fine.size else (1.0, 10.0)
-    below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return 10.0**below, 10.0 ** max(above, below + 1)
 
 
 # --- against the cap ----------------------------------------------------------------------------------------

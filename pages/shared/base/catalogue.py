@@ -22,6 +22,7 @@ ORDER = (
     "factorisation",
     "data_owners",
     "gap_examples",
+    "papers",
     "private_choice",
 )
 """The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer import axes
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
@@ -637,4 +638,4 @@ def test_no_trace_has_more_than_500_points():
     ],
 )
 def test_limits_are_whole_powers_of_ten(values, expected):
-    assert plots.rounded_limits(np.array(values)) == pytest.approx(expected)
+    assert axes.rounded_limits(np.array(values)) == pytest.approx(expected)

@@ -44,7 +44,11 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base import catalogue
 
 PAGES = Path(__file__).parents[3] / "pages"
-WITHOUT = {"start": "its card teaches a trade-off", "your_data": "it holds data and answers nothing"}
+WITHOUT = {
+    "papers": "it collects figures of papers and gives no bound",
+    "start": "its card teaches a trade-off",
+    "your_data": "it holds data and answers nothing",
+}
 """Questions without sentences, and why."""
 COPY = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
 

@@ -1,0 +1,30 @@
+"""The figures and tables of the four papers that can be made again without data that may not be shipped."""
+
+from __future__ import annotations
+
+from dpcore.answer.paper_figure import PaperFigure
+from dpcore.data_owners import paper as huang
+from dpcore.factorisation import paper as krichene
+from dpcore.learning import paper as amin_learning
+from dpcore.multitask import paper as krichene_tasks
+from dpcore.regression import paper as epasto
+from dpcore.total import paper as amin
+
+FIGURES: tuple[PaperFigure, ...] = (
+    *epasto.FIGURES,
+    *amin.FIGURES,
+    *amin_learning.FIGURES,
+    *huang.FIGURES,
+    *krichene.FIGURES,
+    *krichene_tasks.FIGURES,
+)
+"""All, by paper and in its order."""
+
+
+def named(key: str) -> PaperFigure:
+    """The figure with this key.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {figure.key: figure for figure in FIGURES}[key]

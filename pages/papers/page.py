@@ -1,0 +1,85 @@
+"""Reproduce: one figure of a paper, theirs and ours; all figures with their differences; all items of the papers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.answer.paper_figure import PaperFigure, Stored
+from dpcore.answer.paper_plot import drawing, said
+from dpcore.common import wording
+from dpcore.papers import FIGURES, items, named
+from pages.papers import lists
+from pages.papers.question import QUESTION
+from pages.shared.base import catalogue, keys
+from pages.shared.card import number_elements
+from pages.shared.fields import fields
+from pages.shared.screen import layout, paper, plots
+
+NAMES = {of.key: f"{of.name}: {of.title}" for of in FIGURES}
+PAPERS = {of.title: of.title for of in items.papers()}
+FIRST = "huang-table-1"
+"""Shown first: the paper prints numbers of it."""
+
+
+def body(places: layout.Places) -> None:
+    """Read which figure is asked for, and draw it with how near it is; lists below."""
+    chosen = QUESTION.key("figure")
+    st.session_state.setdefault(chosen, FIRST)
+    with places.line:
+        of, found = paper.known(named(fields.pick("Figure", NAMES, chosen, width=560)))
+    with places.figure:
+        plots.draw(drawing(of, found))
+    with places.answer:
+        show_answer(of, found)
+    with places.below:
+        paper.words(of, found)
+        show_lists()
+
+
+def show_answer(of: PaperFigure, found: Stored) -> None:
+    """How near ours are, the page for one's own data, and the button that computes it anew."""
+    with st.container(key="papers_card"):
+        st.markdown(f"## {of.item}, {of.paper}")
+        apart = of.largest_difference(found)
+        if apart is not None:
+            number_elements.large(
+                "Largest difference, ours to theirs",
+                "none" if apart == 0.0 else wording.percent(apart),
+                "",
+                f"{apart:.3g}",
+                "papers",
+            )
+        else:
+            st.markdown(said(of, found))
+        there = catalogue.page(of.page)
+        st.button(
+            f"The same on {there.title}",
+            key="papers_go",
+            icon=there.icon,
+            type=fields.main_button(),
+            on_click=_go,
+            args=(of,),
+            help="Opens the page, and the tab that this figure stands in." if of.tab else "Opens the page.",
+        )
+        paper.compute_now(of)
+
+
+def _go(of: PaperFigure) -> None:
+    there = catalogue.page(of.page)
+    if of.tab:
+        st.session_state[there.key("tabs")] = of.tab
+    st.session_state[keys.TOUR_GOES_TO] = there.path
+
+
+def show_lists() -> None:
+    """All figures with small pictures of ours and theirs; then every item of one paper."""
+    st.markdown("### All figures")
+    lists.show_figures([paper.known(of) for of in FIGURES])
+    st.markdown("### Every item of a paper")
+    chosen = QUESTION.key("paper")
+    st.session_state.setdefault(chosen, next(iter(PAPERS)))
+    title = fields.choice("Paper", PAPERS, chosen)
+    lists.show_items(next(one for one in items.papers() if one.title == title))
+
+
+layout.show(QUESTION, body, budget=False)

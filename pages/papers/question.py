@@ -1,0 +1,16 @@
+"""Reproduce: the papers' figures beside ours, and where everything of the papers stands."""
+
+from __future__ import annotations
+
+from pages.shared.base.question import From, Question
+
+QUESTION = Question(
+    name="papers",
+    title="Reproduce",
+    icon=":material/science:",
+    url_path="reproduce",
+    group="Understand",
+    lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
+    sentence="Which figures and theorems of the papers are here, and how near are ours to theirs?",
+    also=From.PUBLIC.each("figure", "paper"),
+)

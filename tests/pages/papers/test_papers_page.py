@@ -1,0 +1,31 @@
+"""Reproduce: a figure is chosen, computed anew, and leads to the page and the tab that it belongs to."""
+
+from __future__ import annotations
+
+from dpcore.learning.paper import FIGURES
+from tests.pages.driving import figure_keys, fine, finished, open_app, shown_texts
+
+FIGURE = FIGURES[0].key
+
+
+def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
+    at = open_app("Reproduce")
+    assert figure_keys(at) == ["paper_huang_table_1"]
+    fine(at.selectbox(key="papers.figure").set_value(FIGURE).run())
+    assert figure_keys(at) == ["paper_amin_figure_3"]
+    assert "Stored results" in shown_texts(at)
+    fine(at.button(key="compute_amin_figure_3").click().run())
+    at = finished(at, "paper_job_amin_figure_3")
+    assert "Computed in this session" in shown_texts(at)
+    assert "Stored results" not in shown_texts(at)
+    fine(at.button(key="papers_go").click().run())
+    assert at.title[0].value == "Learning under a bound"
+    assert {"learning_figure_3_cost", "paper_amin_figure_3"} & set(figure_keys(at)) == {"paper_amin_figure_3"}
+
+
+def test_every_item_of_a_paper_stands_in_the_list() -> None:
+    at = open_app("Reproduce")
+    fine(at.segmented_control(key="papers.paper").set_value("Huang et al. 2023").run())
+    listed = at.dataframe[-1].value
+    assert len(listed) == 15
+    assert "Table of section 3.2" in set(listed["Item"])
