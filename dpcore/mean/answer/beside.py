@@ -10,7 +10,7 @@ import numpy as np
 from dpcore import mean
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.mean import private_counts, worst_values
 from dpcore.mean.answer.found import MeanFound
 
@@ -97,7 +97,9 @@ def over_users(found: MeanFound) -> float:
     where counts are public. Clamping comes on top. With fewer rows of each user the noise is the same, as a user's mean
     may lie anywhere from L to U, and a draw of rows would only add to it.
     """
-    one_each = ContributionHistogram(np.array([1]), np.array([found.problem.histogram.num_users]))
+    # Users of one size are at most `MAX_USERS`; with fewer of them the error is larger.
+    users = min(found.problem.histogram.num_users, MAX_USERS)
+    one_each = ContributionHistogram(np.array([1]), np.array([users]))
     asked = replace(found.problem, histogram=one_each, target=mean.Target.TABLE, user_share=0.0, table=None)
     return math.sqrt(float(mean.smooth_variance(asked, 1.0)))
 
