@@ -38,7 +38,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
-from dpcore.per_group import PerGroupParameters, UserGroupPairs, private_pair
+from dpcore.per_group import PerGroupParameters, Statistic, UserGroupPairs, private_pair
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, range_cost, regret
 from dpcore.private_choice.bins import PublicBins
@@ -168,6 +168,18 @@ class Table:
         return UserGroupPairs.from_arrays(pd.factorize(self.rows["user"])[0], groups, len(names))
 
     @functools.cached_property
+    def of_sums(self) -> UserGroupPairs | None:
+        """Values of at least 0 added up by user and group; None without both."""
+        if not {"group", "value"} <= set(self.rows) or float(self.rows["value"].min()) < 0.0:
+            return None
+        groups, names = pd.factorize(self.rows["group"])
+        users, amounts = (
+            pd.factorize(self.rows["user"])[0],
+            np.minimum(self.rows["value"].to_numpy(float), LARGEST),
+        )
+        return UserGroupPairs.from_arrays(users, groups, len(names), sums=amounts)
+
+    @functools.cached_property
     def of_values(self) -> range_cost.Table | None:
         """The values, of some users where rows are many; None without any."""
         if "value" not in self.rows:
@@ -258,21 +270,22 @@ def drawn(
     aims: Condition,
     prior: Prior | SmallFirst | None,
     epsilon: float,
+    largest: int = LARGEST,
 ) -> float:
     """Mean of the errors of ``of`` over draws that aim at ``aims``."""
-    problem = ChoiceProblem(aims, epsilon, LARGEST, prior=prior)
+    problem = ChoiceProblem(aims, epsilon, largest, prior=prior)
     return float(choice.probabilities(problem, histogram) @ costs(of, histogram)(problem.candidates))
 
 
-def binned(histogram: ContributionHistogram, of: Condition, epsilon: float) -> float:
+def binned(histogram: ContributionHistogram, of: Condition, epsilon: float, largest: int = LARGEST) -> float:
     """The same of the highest of doubling bins whose noisy count passes a threshold, exactly."""
-    edges = 2.0 ** np.arange(math.ceil(math.log2(LARGEST)) + 1)
+    edges = 2.0 ** np.arange(math.ceil(math.log2(largest)) + 1)
     held = np.histogram(histogram.sizes, np.r_[0.0, edges], weights=histogram.users)[0]
     one = range_cost.SUCCESS ** (1.0 / edges.size)
     margin = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) - epsilon * held
     passes = np.where(margin > 0.0, 0.5 * np.exp(-np.abs(margin)), 1.0 - 0.5 * np.exp(-np.abs(margin)))
     beyond = np.r_[np.cumprod((1.0 - passes)[::-1])[::-1][1:], 1.0]
-    errors = costs(of, histogram)(np.minimum(edges, LARGEST))
+    errors = costs(of, histogram)(np.minimum(edges, largest))
     return float(passes * beyond @ errors + np.prod(1.0 - passes) * errors[-1])
 
 
@@ -286,13 +299,14 @@ def guesses(histogram: ContributionHistogram, of: Condition) -> Ways:
     }
 
 
-def of_bound(table: Table, of: Condition, prior: Prior | SmallFirst | None) -> Ways:
+def of_bound(
+    histogram: ContributionHistogram, of: Condition, prior: Prior | SmallFirst | None, largest: int = LARGEST
+) -> Ways:
     """One bound on rows: the draw, a DP quantile of the rows per user, bins, and guesses."""
-    histogram = table.histogram
     return {
-        "draw": lambda e: drawn(histogram, of, of, prior, e),
-        "DP quantile 0.99": lambda e: drawn(histogram, of, SizeQuantile(0.99), None, e),
-        "log bins (ApproxBounds)": lambda e: binned(histogram, of, e),
+        "draw": lambda e: drawn(histogram, of, of, prior, e, largest),
+        "DP quantile 0.99": lambda e: drawn(histogram, of, SizeQuantile(0.99), None, e, largest),
+        "log bins (ApproxBounds)": lambda e: binned(histogram, of, e, largest),
         **guesses(histogram, of),
     }
 
@@ -300,14 +314,23 @@ def of_bound(table: Table, of: Condition, prior: Prior | SmallFirst | None) -> W
 def of_sum(table: Table) -> Ways:
     """The bound of a count of rows, T."""
     asked = PrivateParameters(1.0, Wanted.SUM)
-    return of_bound(table, asked.condition, asked.choice.prior)
+    return of_bound(table.histogram, asked.condition, asked.choice.prior)
+
+
+def of_total(table: Table) -> Ways:
+    """The bound of the sum of a column, in whole units, of what a user adds in all; with a maximum of a million."""
+    if "value" not in table.rows or float(table.rows["value"].min()) < 0.0:
+        return {}
+    totals = np.ceil(table.rows.groupby("user")["value"].sum().to_numpy()).astype(np.int64)
+    histogram = ContributionHistogram.from_counts(totals[totals > 0])
+    return of_bound(histogram, RankedSum(1.0), SmallFirst(), 10**6)
 
 
 def of_mean(table: Table) -> Ways:
     """The bound of the mean of the table, with a fifth of the variance between users."""
     asked = PrivateParameters(1.0, Wanted.CAP, user_share=0.2)
     of, independent = asked.condition, replace(asked, user_share=0.0)
-    found = of_bound(table, of, asked.choice.prior)
+    found = of_bound(table.histogram, of, asked.choice.prior)
     found["a draw that takes rows as independent"] = lambda e: drawn(
         table.histogram, of, independent.condition, independent.choice.prior, e
     )
@@ -321,35 +344,36 @@ def of_vector(table: Table) -> Ways:
     of = RankedSum(float(table.pairs.num_groups))
     if of.best_bound(table.histogram) <= 0.0:  # Nothing is best: no bound to be near.
         return {}
-    return of_bound(table, of, SmallFirst())
+    return of_bound(table.histogram, of, SmallFirst())
 
 
-def of_pair(table: Table) -> Ways:
-    """L0 and L-infinity, over the best of all pairs."""
-    pairs = table.pairs
+def of_pair(table: Table, statistic: Statistic = Statistic.ROWS) -> Ways:
+    """L0 and L-infinity, over the best of all pairs; of a sum, amounts are whole units."""
+    pairs = table.of_sums if statistic is Statistic.SUM else table.pairs
     if pairs is None:
         return {}
+    amounts = np.minimum(pairs.rows if pairs.sums is None else np.rint(pairs.sums), LARGEST)
     k = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
-    most = np.unique(np.quantile(pairs.rows, np.linspace(0.0, 1.0, 200), method="higher"))
-    of_k = np.array([np.bincount(k, np.minimum(pairs.rows, c)) for c in most])
+    most = np.unique(np.quantile(amounts, np.linspace(0.0, 1.0, 200), method="higher"))
+    of_k = np.array([np.bincount(k, np.minimum(amounts, c)) for c in most])
     groups = np.arange(1, of_k.shape[1])
     share = np.minimum(1.0, groups[:, None] / np.maximum(np.arange(of_k.shape[1]), 1))
-    release = PerGroupParameters(1.0, num_groups=pairs.num_groups)
-    every = float(pairs.rows.sum()) - of_k @ share.T + pairs.num_groups * most[:, None] * groups
+    release = PerGroupParameters(1.0, statistic, num_groups=pairs.num_groups)
+    every = float(amounts.sum()) - of_k @ share.T + pairs.num_groups * most[:, None] * groups
     least = float(every.min())
 
     def at(bound: float, amount: float) -> float:
         kept = np.minimum(1.0, bound / pairs.groups_per_user) * np.add.reduceat(
-            np.minimum(pairs.rows, amount), pairs.user_starts
+            np.minimum(amounts, amount), pairs.user_starts
         )
-        return (float(pairs.rows.sum()) - float(kept.sum()) + pairs.num_groups * bound * amount) / least
+        return (float(amounts.sum()) - float(kept.sum()) + pairs.num_groups * bound * amount) / least
 
     def draw(epsilon: float) -> float:
         problem = PrivatePairProblem(release, epsilon, LARGEST)
         return float(private_pair.probabilities(problem, pairs) @ private_pair.errors(problem, pairs)) / least
 
     def quantiles(share: float) -> float:
-        return at(float(np.quantile(pairs.groups_per_user, share)), float(np.quantile(pairs.rows, share)))
+        return at(float(np.quantile(pairs.groups_per_user, share)), float(np.quantile(amounts, share)))
 
     return {
         "draw": draw,
@@ -357,7 +381,7 @@ def of_pair(table: Table) -> Ways:
         "quantiles 0.99 of both, in the clear": lambda e: quantiles(0.99),
         "a guess, (1, 1)": lambda e: at(1, 1),
         "a guess, (5, 10)": lambda e: at(5, 10),
-        "nothing released": lambda e: float(pairs.rows.sum()) / least,
+        "nothing released": lambda e: float(amounts.sum()) / least,
     }
 
 
@@ -495,8 +519,10 @@ def draws() -> None:
         groups = "" if table.pairs is None else f", {table.pairs.num_groups:,} groups"
         print(f"{table.name}: {table.histogram.num_users:,} users, {len(table.rows):,} rows{groups}")
     written("Range", of_range, held, users=with_values)
-    written("Pair", of_pair, held)
+    written("Pair, rows", of_pair, held)
+    written("Pair, sums in whole units", functools.partial(of_pair, statistic=Statistic.SUM), held)
     written("T, a count of rows", of_sum, held)
+    written("T, a sum of the values, a million at most", of_total, held)
     written("T, all groups together", of_vector, held)
     written("Bound of a mean of the table", of_mean, held)
     weights_and_margins(held)
