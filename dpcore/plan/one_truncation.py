@@ -56,6 +56,9 @@ class OneTruncation:
     def cost(self, own_bounds: float) -> float:
         """How many times the root of the sum is that of a plan with a bound per line.
 
+        It may be less than 1 with groups: a bound on all rows of a user, whatever group they are in, is no pair of a
+        bound on groups and one on rows in each.
+
         Args:
             own_bounds: Weighted sum of squared errors of that plan.
         """

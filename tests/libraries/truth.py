@@ -105,9 +105,11 @@ def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest
     """Every release of several is what it is expected to be, with the noise of its share or less."""
     monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.LEAST)
     for part in asked.releases:
-        chosen = replace(part.choice, noise=asked.noise, delta=asked.delta)
-        if chosen.released is Released.MEAN:
-            chosen = part.choice  # Laplace noise of that share is more than the Gaussian noise of this one
+        chosen = part.choice
+        if (
+            chosen.released is not Released.MEAN
+        ):  # Laplace noise of that share is more than the Gaussian noise of it
+            chosen = replace(chosen, noise=asked.noise, delta=asked.delta)
         found = released[part.name]
         if isinstance(found, dict):
             assert sorted(found) == GROUPS
