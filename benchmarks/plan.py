@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -222,10 +222,13 @@ def runs(
             released.append(names["released"])
     for line in lines:
         what, kind = line.planned.line.what, line.planned.line.released
-        squares = np.array([_squared(found, one[what], line) for one in released])
-        root = math.sqrt(squares.mean())
-        # Half-width of the interval of a root of a mean, linearised.
-        half = WIDE * squares.std() / math.sqrt(calls) / (2.0 * root)
+        errors = np.array([_error(found, one[what], line) for one in released])
+        half = WIDE * errors.std() / math.sqrt(calls)
+        if kind is Released.QUANTILE:
+            root = float(errors.mean())
+        else:  # The root of a mean, and its interval linearised.
+            root = math.sqrt(errors.mean())
+            half /= 2.0 * root
         off = root / line.error - 1.0
         says = (
             "within 5 %"
@@ -242,12 +245,15 @@ def runs(
         )
 
 
-def _squared(found: Table, released: Any, line: DrawnLine) -> float:
-    """Squared error of a release, of groups the mean over them; the truth is counted from the rows, with pandas."""
+def _error(found: Table, released: Any, line: DrawnLine) -> float:
+    """Squared error, of groups the mean of them, of a quantile the rows between; counted with pandas."""
     rows, kind = found.rows, line.planned.line.released
     if kind is Released.GROUP_ROWS:
         truth = rows["group"].value_counts()
         return float(np.mean([(released[group] - count) ** 2 for group, count in truth.items()]))
+    if kind is Released.QUANTILE:
+        at_most = float(np.mean(rows["value"].clip(found.lower, found.upper) <= released))
+        return abs(at_most - (line.planned.line.quantile or 0.0))
     value = {
         Released.USERS: rows["user"].nunique(),
         Released.ROWS: len(rows),
@@ -255,6 +261,18 @@ def _squared(found: Table, released: Any, line: DrawnLine) -> float:
         Released.MEAN: rows["value"].clip(found.lower, found.upper).mean(),
     }[kind]
     return float((released - value) ** 2)
+
+
+def quantiles(found: Table, noise: NoiseKind, calls: int) -> None:
+    """The same of a count and two quantiles; their error is the share of rows between."""
+    ranked = replace(found, lines="rows; median; quantile 0.95")
+    data, parameters = ranked.dataset, ranked.asked(1.0, noise)
+    planned = table.planned(data, parameters)
+    best = least_sum(
+        [one.curve for one in planned], np.array([one.weight for one in planned]), parameters.budget
+    )
+    print(f"{found.name}, {noise.value}, with quantiles (best found, no bound):")
+    runs(ranked, data, parameters, drawn(data, parameters, planned, best.shares), calls)
 
 
 def main() -> None:
@@ -274,6 +292,7 @@ def main() -> None:
                 data, parameters, lines = splits(found, epsilon, noise)
                 if found.run and epsilon == 1.0:
                     runs(found, data, parameters, lines, given.calls)
+                    quantiles(found, noise, given.calls)
 
 
 if __name__ == "__main__":

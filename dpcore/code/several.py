@@ -162,8 +162,19 @@ def for_python(several: Several) -> Code:
 
 def for_opendp(several: Several) -> Code:
     """The program for OpenDP's context."""
-    refused = _no_quantile(several, "OpenDP's context")
+    by_user = [part for part in several.releases if part.choice.threshold is not None]
+    refused = []
+    if by_user:
+        refused.append(
+            f"OpenDP counts all rows of a quantile alike, and this plan weighs those of {by_user[0].name} by user: "
+            "plain Python has that. For a plan made for OpenDP, with a bound on rows per user, there is a program."
+        )
     told = _common(several)
+    if Released.QUANTILE in several.kinds:
+        told.append(
+            f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
+            "the whole range."
+        )
     if Released.MEAN in several.kinds and several.noise is NoiseKind.LAPLACE:
         told.append(_SPLIT_MEAN.format(library="OpenDP"))
     return _written(
@@ -240,8 +251,8 @@ def _no_quantile(several: Several, library: str) -> list[str]:
     if Released.QUANTILE not in several.kinds:
         return []
     return [
-        f"{library} counts all rows of a quantile alike, and this plan weighs them by user: plain Python has that. "
-        "Without the quantile there is a program for this library, too."
+        f"{library} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain Python "
+        "draw those of the plan. Without them there is a program for this library, too."
     ]
 
 
@@ -279,7 +290,7 @@ def _written(
             several=several,
             releases=[_line(part) for part in several.releases],
             names=sorted(kind.name for kind in several.kinds),
-            candidates=with_python.CANDIDATES,
+            candidates=with_opendp.CANDIDATES if library == with_opendp.LIBRARY else with_python.CANDIDATES,
         )
     return common.put_together(
         choice,

@@ -42,7 +42,8 @@ class PlanParameters:
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         lower: Least value of a row, public; with ``upper`` where a mean or a quantile is among the lines.
         upper: Greatest value of a row, public.
-        program: Which library draws the noise. Quantiles are for plain Python, and PipelineDP is for Laplace noise.
+        program: Which library draws the noise. Quantiles are for OpenDP and plain Python,
+            and PipelineDP is for Laplace noise.
 
     Raises:
         InvalidInput: All problems at once.
@@ -94,13 +95,13 @@ class PlanParameters:
 
     def _check_program(self, problems: Problems, asked: tuple[Line, ...]) -> None:
         """What no program of the library draws, so that no error of it can be said."""
-        if self.program is Program.PYTHON or not isinstance(self.program, Program):
+        if self.program not in (Program.PIPELINEDP, Program.TUMULT):
             return
         ranked = [line.what for line in asked if line.released is Released.QUANTILE]
         if ranked:
             problems.add(
-                f"{self.program.value} counts all rows of a quantile alike, and {ranked[0]} weighs them by user here",
-                remedy="Take the program in plain Python, or leave the quantile out",
+                f"{self.program.value} finds {ranked[0]} in a way of its own, of which no error is known here",
+                remedy="Take OpenDP or plain Python, or leave the quantile out",
             )
         if self.program is Program.PIPELINEDP and self.noise is NoiseKind.GAUSSIAN:
             problems.add(

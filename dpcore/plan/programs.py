@@ -14,6 +14,8 @@ from dpcore.plan.budget import Budget
 from dpcore.plan.drawn import DrawnLine, total_amount
 from dpcore.plan.lines import Released
 from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.table import rank_weights
+from dpcore.quantile import WeightKind
 from dpcore.total.parameters import Summed, user_totals
 
 
@@ -51,7 +53,7 @@ def choice_of(data: Dataset, parameters: PlanParameters, line: DrawnLine, epsilo
     sums = data.pairs.sums if kind is Released.GROUP_SUMS and data.pairs is not None else None
     signed = kind is Released.SUM and user_totals(data, Summed.VALUES).amounts is None
     signed |= sums is not None and float(sums.min(initial=0.0)) < 0.0
-    released, bounds = _bounds(line)
+    released, bounds = _bounds(line, rank_weights(parameters))
     if signed:
         bounds["min_total"] = -bounds["max_total"]
     if kind.ranged:
@@ -59,7 +61,7 @@ def choice_of(data: Dataset, parameters: PlanParameters, line: DrawnLine, epsilo
     return Choice(released, epsilon, **of_data(data), **bounds)
 
 
-def _bounds(line: DrawnLine) -> tuple[Written, dict[str, Any]]:
+def _bounds(line: DrawnLine, ranks: WeightKind) -> tuple[Written, dict[str, Any]]:
     bound, second = line.bound, line.second
     match line.planned.line.released:
         case Released.USERS:
@@ -71,7 +73,8 @@ def _bounds(line: DrawnLine) -> tuple[Written, dict[str, Any]]:
         case Released.MEAN:
             return Written.MEAN, {"max_rows": int(bound)}
         case Released.QUANTILE:
-            return Written.QUANTILE, {"threshold": bound, "quantiles": (line.planned.line.quantile,)}
+            by_user = {"max_rows": int(bound)} if ranks is WeightKind.CAP else {"threshold": bound}
+            return Written.QUANTILE, {"quantiles": (line.planned.line.quantile,), **by_user}
         case Released.GROUP_USERS:
             return Written.GROUP_COUNTS, {"max_groups": int(bound)}
         case Released.GROUP_ROWS:

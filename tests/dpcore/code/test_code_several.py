@@ -23,7 +23,7 @@ from dpcore.data.column_roles import Roles, TableKind
 from dpcore.plan import Budget, PlanParameters, Program, drawn, table, total_amount
 from dpcore.plan.programs import program_of
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import VALUES
+from tests.dpcore.code.choices import VALUES, choice
 from tests.dpcore.code.files import FURTHER, NASTY
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -102,10 +102,11 @@ def test_opendp_gives_each_query_its_own_share(
         return release(query)
 
     monkeypatch.setattr(LazyFrameQuery, "release", recorded)
-    asked = together.several(noise)
+    asked = together.several(noise, quantile=True)
     # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
     released = together.run(asked, Library.OPENDP)["released"]
     check_totals(asked, released)
+    assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
     for part, of_query in zip(asked.releases, tables, strict=True):
         amount = part.parts * asked.total / 2**20
         halves = 2.0 if part.choice.released is Released.MEAN else 1.0
@@ -113,7 +114,12 @@ def test_opendp_gives_each_query_its_own_share(
         # In whole steps a sum's bound is 2^30; of a mean around the middle of the range likewise, and of its rows 7.
         steps = {Released.SUM: 2**30 / 150.25, Released.GROUP_SUMS: 2**30 / 133.5}
         expected = together.moves(part, noise) * steps.get(part.choice.released, 1.0)
-        if part.choice.released is Released.MEAN:
+        if part.choice.released is Released.QUANTILE:
+            # Scores are whole: 4 times those of q = 3 / 4, and a pick of two scores that move apart takes twice. As for
+            # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
+            epsilon = amount if noise is LAPLACE else math.sqrt(8.0 * amount)
+            assert of_query["scale"].to_list() == pytest.approx([2.0 * 4.0 * expected / epsilon], rel=1e-4)
+        elif part.choice.released is Released.MEAN:
             assert of_query["scale"].to_list() == pytest.approx([7 * 2**30 * unit, 7 * unit], rel=1e-4)
         else:
             assert of_query["scale"].to_list() == pytest.approx([expected * unit], rel=1e-4)
@@ -172,18 +178,24 @@ def test_nothing_is_released_before_the_groups_of_private_data_are_written(
 
 
 def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
-    for library, text in (
-        (Library.OPENDP, "OpenDP"),
-        (Library.PIPELINEDP, "PipelineDP"),
-        (Library.TUMULT, "Tumult"),
+    ranked = together.several(quantile=True)
+    by_user = Part("median", choice(Released.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
+    weighed = replace(together.several(), releases=(*together.several().releases, by_user))
+    for library, asked, text in (
+        (Library.OPENDP, weighed, "OpenDP counts all rows"),
+        (Library.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
+        (Library.TUMULT, ranked, "Tumult finds quantiles"),
+        (Library.PIPELINEDP, together.several(GAUSSIAN), "PipelineDP's accountant"),
+        (Library.BIGQUERY, together.several(), "BigQuery"),
     ):
-        written = write(together.several(quantile=True), library)
+        written = write(asked, library)
         assert not written.text
         (sentence,) = written.differences
         assert sentence.startswith(text)
-        assert write(together.several(), library).text
-    assert not write(together.several(), Library.BIGQUERY).text
-    assert "PipelineDP's accountant" in write(together.several(GAUSSIAN), Library.PIPELINEDP).differences[0]
+        if library is not Library.BIGQUERY:
+            assert write(together.several(), library).text
+    assert write(ranked, Library.OPENDP).text
+    assert write(weighed, Library.PYTHON).text
 
 
 def test_shares_beyond_the_budget_are_refused() -> None:

@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[Choice, int]] = {
     "users per group": (EVERY["groups"], 2**16 + 12_345),
     "rows per group": (EVERY["rows per group"], 2**17 + 54_321),
     "sums per group": (EVERY["sums per group"], 2**17),
-    "quantile 0.75": (choice(Released.QUANTILE, threshold=7.3, quantiles=(0.75,), **VALUES), 2**16),
+    "quantile 0.75": (choice(Released.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
 }
 """Releases by name, each with its parts of 2^20, at least LEAST of them."""
 assert all(parts >= LEAST * 2**20 for _, parts in PARTS.values())
@@ -58,7 +58,8 @@ def moves(part: Part, noise: NoiseKind) -> float:
         Released.GROUP_COUNTS: 1.0,
         Released.GROUP_ROWS: float(chosen.max_rows or 0),
         Released.GROUP_SUMS: most,
-        Released.QUANTILE: 0.75 * (chosen.threshold or 0.0),
+        # What a user's rows add to |rows up to a candidate - q times all rows|: between -q and 1 - q each.
+        Released.QUANTILE: 0.75 * float(chosen.max_rows or chosen.threshold or 0.0),
     }[chosen.released]
     return each * (groups if noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
