@@ -216,6 +216,10 @@ class Weighted:
         """Weight of the rows above an end less the mean."""
         return float(self._above[np.searchsorted(self.values, end, side="right")])
 
+    def weight_below(self, end: float) -> float:
+        """Weight of the rows below an end less the mean."""
+        return float(self._below[np.searchsorted(self.values, end, side="left")])
+
     def at_quantile(self, weight: float, known: float | None) -> tuple[float, float]:
         """The range that cuts off this weight at either end: less the mean; L stays where it is known."""
         last = self.values.size - 1

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.mean import cached, inputs, simulations, tabs
+from pages.mean import best_range, cached, inputs, simulations, tabs
 from pages.mean.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -27,7 +27,10 @@ def body(places: layout.Places) -> None:
     }
     if private:
         users["Simulation"] = lambda: simulations.show(answer, data, main)
-    of: dict[str, answer_tabs.Content] = {"Rows and users": users}
+    of: dict[str, answer_tabs.Content] = {
+        "Rows and users": users,
+        "Range": lambda: best_range.show(answer, data),
+    }
     formula = inputs.formula(answer)
     answer_tabs.show(
         places,

@@ -143,7 +143,7 @@ QUESTION = Question(
         "tabs",
         "runs",
     )
-    | From.VALUES.each("simulated_mean")
+    | From.VALUES.each("simulated_mean", "range_search")
     | From.DATA.each("simulation_job"),
     propose=propose,
 )

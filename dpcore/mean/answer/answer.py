@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting
@@ -9,7 +10,7 @@ from dpcore.code import Released
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts
-from dpcore.mean.answer import beside, code, methods, plots, words
+from dpcore.mean.answer import beside, code, methods, plots, ranges, words
 from dpcore.mean.answer.found import MeanFound, find, read_values
 from dpcore.mean.assumed import assumptions
 from dpcore.mean.parameters import MeanParameters
@@ -37,6 +38,11 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     }
     if clamped is not None:
         figures["mean-shift"] = lambda: plots.shift(of, data, clamped)
+    if ranges.offered(data):
+        at = functools.cache(lambda: ranges.ranges(data, of, parameters))
+        figures["mean-range-upper"] = lambda: ranges.over_upper(at(), data)
+        figures["mean-range-lower"] = lambda: ranges.over_lower(at(), data)
+        figures["mean-range-map"] = lambda: ranges.over_both(at(), data)
     return Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +70,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
             upwards,
             reach=offered_errors(histogram, value_bound),
         ),
-        _labelled(columns, found),
+        labelled(columns, found.private_counts),
         tuple(items),
         data.provenance,
         main=True,
@@ -93,7 +94,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
         Axis("rows of the user", ROWS, _bounds(found), number=",.3~r"),
         Axis("weight of one row", "1 = its share without any bound", weight_limits(histogram)),
-        _labelled(columns, found),
+        labelled(columns, found.private_counts),
         (
             Curve("Smooth weights", "size", "smooth_row_weight", Look.SMOOTH),
             Curve(on_average, "size", "capped_row_weight_on_average", Look.CAP, dash="dot"),
@@ -125,7 +126,7 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
         "How far the bound moves the mean because heavy and light users differ, beside what else the error is.",
         bound_axis(_bounds(found)),
         Axis("shift of the mean", UNIT, (-half_height, half_height), Scale.LINEAR),
-        _labelled(columns, found),
+        labelled(columns, found.private_counts),
         (
             Curve("Bounded mean minus plain mean", "bound", "shift_of_the_mean", Look.TOTAL),
             Curve(error, "bound", column, Look.OWN),
@@ -158,7 +159,7 @@ def _bands(found: MeanFound) -> list[tuple[int, int]]:
     return sorted(wide, key=lambda one: one != found.within)[:MOST_STRETCHES]
 
 
-def _labelled(columns: dict[str, FloatArray], found: MeanFound) -> dict[str, npt.ArrayLike]:
+def labelled(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:
     """The columns with one more that says which setting the numbers are for."""
-    words = "private too" if found.private_counts else "public"
-    return {**columns, "contribution_counts": np.full(len(next(iter(columns.values()))), words)}
+    words = "private too" if private_counts else "public"
+    return {**columns, "contribution_counts": np.full(len(np.asarray(next(iter(columns.values())))), words)}

@@ -34,9 +34,14 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
         f"{'it' if len(empty) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
+    offer_draw(data)
+    return True
+
+
+def offer_draw(data: Dataset) -> None:
+    """The button that leads to a private draw of the range, where the data are private and have values."""
     if (drawing := catalogue.drawing()) is not None:
         importlib.import_module(f"pages.{drawing.name}.on_range").offer(data)
-    return True
 
 
 def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:

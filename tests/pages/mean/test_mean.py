@@ -52,6 +52,7 @@ TABS = (
     "Behind the answer",
     "Weight of a row",
     "When users differ",
+    "Range",
     "Downloads",
     "How this is computed",
 )

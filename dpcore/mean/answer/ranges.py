@@ -1,0 +1,339 @@
+"""Which range [L, U] the values at hand ask for: what is found, as figures and in words. As private as the values.
+
+The error here counts what clamping cuts off and what weighing shifts without letting them cancel, and takes smooth
+weights (`dpcore.mean.value_range`). The exact error has a minimum that is no answer and is never offered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer import Axis, Cells, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer.axes import ROWS
+from dpcore.common import wording
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.mean import value_range
+from dpcore.mean.answer.beside import UNIT
+from dpcore.mean.answer.found import MeanFound
+from dpcore.mean.answer.plots import labelled
+from dpcore.mean.parameters import MeanParameters
+from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
+
+POINTS, MAP_BOUNDS, MAP_ENDS = 120, 24, 48
+"""Ends of a curve; bounds and ends of the map. Each bound is one pass over the rows."""
+LARGEST = 1e100
+"""Size of values up to which a range is looked for."""
+_SPAN = 1e-4
+"""Narrowest range that is drawn, over the widest."""
+PRIVATE_COUNTS = (
+    " With private counts the noise is the most that it can be, which it is for a mean at L or U."
+)
+SEPARATE = "Clamping and bounding are counted without cancelling, noise as its standard deviation."
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What is found for given L and U, at one bound.
+
+    Attributes:
+        of: The rows at that bound, with smooth weights.
+        lower: L in use, in the values' unit.
+        upper: U in use.
+        both: The best range at this bound.
+        upper_only: The best U for the L in use; None where no value lies above it.
+        private_counts: Whether contribution counts are private too.
+        rule: (L, U) beyond which lies, at either end, the weight of 1 / epsilon users at the bound: best where the mean
+            size of the noise counts in the place of its standard deviation.
+    """
+
+    of: Weighted
+    lower: float
+    upper: float
+    both: RangeChoice
+    upper_only: RangeChoice | None
+    private_counts: bool
+    rule: tuple[float, float]
+
+    @property
+    def now(self) -> RangeParts:
+        """The error of the range in use, in its parts."""
+        return self.of.parts(self.lower, self.upper)
+
+    @property
+    def users_beyond(self) -> float:
+        """How many users at the bound weigh as much as the rows above the U of the best range."""
+        largest = self.of.noise * self.of.problem.epsilon / math.sqrt(2.0)
+        return self.of.weight_above(self.both.upper - self.of.problem.mean) / largest
+
+
+def offered(data: Dataset) -> bool:
+    """Whether there are values, not all the same, whose squares are numbers."""
+    if data.values is None:
+        return False
+    low, high = float(data.values.values.min()), float(data.values.values.max())
+    return low < high and max(-low, high) <= LARGEST
+
+
+def ranges(data: Dataset, found: MeanFound, parameters: MeanParameters) -> Ranges:
+    """The best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
+    assert data.values is not None
+    problem = ValueRangeProblem(data.values, parameters.epsilon)
+    of, known = Weighted(problem, max(found.smooth.threshold, 1.0)), None
+    if float(data.values.values.max()) > parameters.lower:
+        known = value_range.best_range(problem, of.threshold, parameters.lower)
+    # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
+    low, high = of.at_quantile(min(of.noise / math.sqrt(2.0), 0.5), None)
+    return Ranges(
+        of,
+        parameters.lower,
+        parameters.upper,
+        value_range.best_range(problem, of.threshold),
+        known,
+        found.private_counts,
+        (low + problem.mean, high + problem.mean),
+    )
+
+
+def usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
+    """Whether a range can be one of a release: it is wider than nothing, and half of the weight lies within it.
+
+    Where noise is very large a single value would be best, which publishes the middle of the values as a bound.
+    """
+    if not choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper)):
+        return False
+    of = Weighted(problem, choice.threshold)
+    return of.weight_above(choice.upper - problem.mean) + of.weight_below(choice.lower - problem.mean) <= 0.5
+
+
+def rounded(choice: RangeChoice) -> tuple[float, float]:
+    """The range with ends rounded outward, to a hundredth of its width or somewhat more."""
+    step = 10.0 ** math.floor(math.log10(choice.upper - choice.lower) - 2.0)
+    low, high = math.floor(choice.lower / step) * step, math.ceil(choice.upper / step) * step
+    # A multiple of 0.01 has digits behind the second only by rounding.
+    digits = max(-math.floor(math.log10(step)), 0)
+    return round(low, digits), round(high, digits)
+
+
+def over_upper(found: Ranges, data: Dataset) -> Plot:
+    """The error over U at the L in use."""
+    least = max(found.lower, float(np.median(found.of.problem.values.values)))
+    most = max(float(found.of.problem.values.values.max()), found.upper)
+    most = max(most, found.lower + 1e-9 * max(abs(found.lower), 1.0))
+    ends = _ends(found.lower, min(least, most), most, found.upper, found.upper_only)
+    parts = found.of.parts(found.lower, ends)
+    best = (
+        found.upper_only
+        if found.upper_only is not None and usable(found.of.problem, found.upper_only)
+        else None
+    )
+    marks = [] if best is None else [("Best U", best.upper, best.error, Look.TOTAL, "diamond")]
+    return _curve(
+        "mean-range-upper", "Error over U", "U", "upper", ends, parts, found, data, found.upper, marks, best
+    )
+
+
+def over_lower(found: Ranges, data: Dataset) -> Plot:
+    """The error over L at the U in use."""
+    of = found.of.problem.values.values
+    # The same seen from above: distances from U.
+    most = max(found.upper - min(float(of.min()), found.lower), 1e-9 * max(abs(found.upper), 1.0))
+    least = min(max(found.upper - float(np.median(of)), _SPAN * most), most)
+    ends = _ends(-found.upper, -found.upper + least, -found.upper + most, -found.lower, None)
+    ends = 0.0 - ends[::-1]  # No −0.
+    parts = found.of.parts(ends, found.upper)
+    return _curve(
+        "mean-range-lower", "Error over L", "L", "lower", ends, parts, found, data, found.lower, [], None
+    )
+
+
+def _ends(fixed: float, least: float, most: float, now: float, best: RangeChoice | None) -> FloatArray:
+    """Ends from ``least`` to ``most``, their distances from the fixed one log-spaced: never that one itself."""
+    widest = most - fixed
+    narrow = max(least - fixed, _SPAN * widest)
+    more = [] if best is None else [best.upper]
+    ends = np.concatenate((fixed + np.geomspace(narrow, widest, POINTS), [now], more))
+    return np.unique(ends[ends > fixed])
+
+
+def _curve(
+    key: str,
+    title: str,
+    end: str,
+    column: str,
+    ends: FloatArray,
+    parts: RangeParts,
+    found: Ranges,
+    data: Dataset,
+    now: float,
+    marks: list[tuple[str, float, float, Look, str]],
+    best: RangeChoice | None,
+) -> Plot:
+    columns: dict[str, npt.ArrayLike] = {
+        column: ends,
+        "error": parts.error,
+        "clamping": parts.clamping,
+        "bounding": parts.bounding,
+        "noise": parts.noise,
+    }
+    error = float(found.now.error)
+    items: list[Item] = [
+        Curve("Together", column, "error", Look.TOTAL),
+        Curve("Clamping", column, "clamping", Look.BIAS),
+        Curve("Bounding", column, "bounding", Look.SAMPLING),
+        Curve("Noise", column, "noise", Look.PRIVACY),
+        Mark(f"{end} in use", now, error, Look.OWN, "square"),
+        *(Mark(*mark) for mark in marks),
+    ]
+    other = "L" if end == "U" else "U"
+    said = f"The error over {end}, with {other} as entered and the bound of the best smooth weights."
+    if best is not None:
+        said = (
+            f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}; "
+            f"in use it is {wording.number(error)}. {best.certificate.sentence}"
+        )
+    most = 1.5 * max(float(parts.error.max()), error)
+    scale = Scale.LOG if ends[0] > 0.0 and ends[-1] > 20.0 * ends[0] else Scale.LINEAR
+    return Plot(
+        key,
+        title,
+        f"{said} {SEPARATE}",
+        Axis(end, UNIT, _limits(ends), scale, number=",.3~g"),
+        Axis("error without cancelling", UNIT, (most / 1e4, most)),
+        labelled(columns, found.private_counts),
+        tuple(items),
+        data.provenance,
+    )
+
+
+def _limits(ends: FloatArray) -> tuple[float, float]:
+    low, high = float(ends[0]), float(ends[-1])
+    return low, high if high > low else low + max(abs(low), 1.0)
+
+
+def over_both(found: Ranges, data: Dataset) -> Plot:
+    """The error over U and the bound on rows at the L in use, with its three parts in the file."""
+    problem = found.of.problem
+    first, last = float(problem.sizes[0]), float(problem.sizes[-1])
+    bounds = np.unique(np.append(np.geomspace(first, last, MAP_BOUNDS), found.of.threshold))
+    curve = over_upper(found, data)
+    ends = np.asarray(curve.columns["upper"], dtype=np.float64)
+    ends = np.unique(np.append(ends[np.linspace(0, ends.size - 1, MAP_ENDS).astype(int)], found.upper))
+    each = [Weighted(problem, h).parts(found.lower, ends) for h in bounds]
+    errors = np.array([one.error for one in each])
+    at = np.unravel_index(int(errors.argmin()), errors.shape)
+    least, h, end = float(errors[at]), float(bounds[at[0]]), float(ends[at[1]])
+    columns: dict[str, npt.ArrayLike] = {
+        "bound": np.repeat(bounds, ends.size),
+        "upper": np.tile(ends, bounds.size),
+        "error": errors.ravel(),
+        **{
+            name: np.concatenate([getattr(one, name) for one in each])
+            for name in ("clamping", "bounding", "noise")
+        },
+    }
+    now = float(found.now.error)
+    marks = (
+        Mark("Least here", h, end, Look.TOTAL, "diamond", also=f"error: {wording.number(least)}"),
+        Mark(
+            "In use",
+            found.of.threshold,
+            found.upper,
+            Look.OWN,
+            "square",
+            also=f"error: {wording.number(now)}",
+        ),
+    )
+    low, high = _limits(bounds)
+    edge = (f"5{wording.PERCENT} more than the least", 1.05)
+    several = bounds.size > 1
+    items: tuple[Item, ...] = (
+        (Cells("error", "bound", "upper", "error", least, "times the least", edge=edge), *marks)
+        if several
+        else (Curve("Together", "upper", "error", Look.TOTAL),)
+    )
+    across = Axis("bound", ROWS, (low, max(high, 2.0 * low)), number=",.3~r")
+    return Plot(
+        "mean-range-map",
+        "Error over U and the bound on rows",
+        f"With L as entered the error is least near U = {wording.number(end)} and a bound of {wording.number(h)} "
+        f"{wording.agreeing(h, 'row', 'rows')}, "
+        f"{wording.number(least)}; in use it is {wording.number(now)}. {SEPARATE}",
+        across if several else curve.x,
+        curve.x if several else curve.y,
+        labelled(columns, found.private_counts),
+        items,
+        data.provenance,
+        height=430,
+    )
+
+
+def plots(data: Dataset, found: Ranges) -> tuple[Plot, Plot, Plot]:
+    """All figures."""
+    return over_upper(found, data), over_lower(found, data), over_both(found, data)
+
+
+def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
+    """The range in use beside the best ones, a line each."""
+    now = found.now
+    entered = RangeChoice(
+        found.lower,
+        found.upper,
+        found.of.threshold,
+        clamping=float(now.clamping),
+        bounding=float(now.bounding),
+        noise=float(now.noise),
+        error=float(now.error),
+        certificate=found.both.certificate,
+    )
+    lines = [
+        ("In use", entered),
+        ("Best U for this L", found.upper_only),
+        ("Best range at this bound", found.both),
+        ("Best range and bound", joint),
+    ]
+    kept = [(name, one) for name, one in lines if one is not None and usable(found.of.problem, one)]
+    written = wording.number
+    return {
+        "": [name for name, _ in kept],
+        "L": [written(one.lower) for _, one in kept],
+        "U": [written(one.upper) for _, one in kept],
+        "Bound, rows": [written(one.threshold) for _, one in kept],
+        "Clamping": [written(one.clamping) for _, one in kept],
+        "Bounding": [written(one.bounding) for _, one in kept],
+        "Noise": [written(one.noise) for _, one in kept],
+        "Error": [written(one.error) for _, one in kept],
+    }
+
+
+def words(found: Ranges, joint: RangeChoice | None) -> list[str]:
+    """What the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
+    of, number = found.of, wording.number
+    now = found.now
+    said = [
+        f"The range in use costs {number(float(now.error))}: clamping {number(float(now.clamping))}, bounding "
+        f"{number(float(now.bounding))}, noise {number(float(now.noise))}, at the bound of the best smooth weights, "
+        f"{number(of.threshold)}. {SEPARATE}{PRIVATE_COUNTS if found.private_counts else ''}"
+    ]
+    low, high = found.rule
+    epsilon = of.problem.epsilon
+    users = f"1/ε = {number(1.0 / epsilon)} {'user' if epsilon == 1.0 else 'users'} at the bound"
+    said.append(
+        f"**Equal tails:** rows above U, and rows below L, weigh as much as {users} where the noise counts by its mean "
+        f"size: L = {number(low)}, U = {number(high)}. More cut costs more than the noise that it saves. By the root "
+        f"mean square the best range cuts off {number(found.users_beyond)} such users at an end."
+    )
+    if not usable(found.of.problem, found.both):
+        said.append(
+            "At this ε no range of these values pays: the best would be next to a single value, which publishes the "
+            "middle of the values as a bound. Take a range from knowledge, or more ε."
+        )
+        return said
+    said.append(f"**Best range at this bound:** {found.both.certificate.sentence}")
+    if joint is not None:
+        said.append(f"**Best range and bound:** {joint.certificate.sentence}")
+    return said

@@ -1,0 +1,143 @@
+"""The tab Range of Mean: what it says is what the core finds, a button enters it, and nothing private leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.dataset import Dataset, Values
+from dpcore.mean import MeanParameters, usual, value_range
+from dpcore.mean.answer import answered, ranges
+from dpcore.mean.value_range import ValueRangeProblem, Weighted
+from tests.pages.driving import fine, go, link_of, open_app, shown_texts, with_data
+
+SHOP = samples.load("shop-events")
+FIGURES = ("mean-range-upper", "mean-range-lower", "mean-range-map")
+
+
+def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
+    asked = MeanParameters(epsilon, lower, upper, **usual(brought) | more)
+    answer = answered(brought, asked)
+    return answer, ranges.ranges(brought, answer.found, asked)
+
+
+def by_hand(
+    brought: Dataset, epsilon: float, h: float, lower: float, upper: float
+) -> tuple[float, float, float]:
+    """Clamping, bounding and noise, row by row."""
+    _, of, counts = np.unique(brought.values.user_codes, return_inverse=True, return_counts=True)
+    kept = np.minimum(h, counts)
+    y, weights = brought.values.values, (kept / counts / kept.sum())[of]
+    cut = weights @ (np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0))
+    return (
+        float(cut),
+        abs(float(weights @ y - y.mean())),
+        np.sqrt(2.0) * kept.max() / kept.sum() * (upper - lower) / epsilon,
+    )
+
+
+def test_curves_and_map_are_the_three_parts_row_by_row():
+    answer, found = found_on(SHOP, 0.5, 2.0, 80.0)
+    h = found.of.threshold
+    upper, lower, both = (answer.plots[name]() for name in FIGURES)
+    for plot, ends in ((upper, lambda x: (2.0, x)), (lower, lambda x: (x, 80.0))):
+        column = "upper" if plot is upper else "lower"
+        for at in (0, 40, -1):
+            clamping, bounding, noise = by_hand(SHOP, 0.5, h, *ends(plot.columns[column][at]))
+            drawn = [plot.columns[name][at] for name in ("clamping", "bounding", "noise", "error")]
+            together = np.hypot(clamping + bounding, noise)
+            assert drawn == pytest.approx([clamping, bounding, noise, together], abs=1e-9)
+    for at in (0, 333, both.columns["error"].size - 1):
+        h, end = both.columns["bound"][at], both.columns["upper"][at]
+        clamping, bounding, noise = by_hand(SHOP, 0.5, h, 2.0, end)
+        assert both.columns["error"][at] == pytest.approx(np.hypot(clamping + bounding, noise))
+    # No end of a range ever meets the other, and no drawn range errs less than the best.
+    assert min(upper.columns["upper"]) > 2.0
+    assert max(lower.columns["lower"]) < 80.0
+    assert min(upper.columns["error"]) >= found.upper_only.error * (1 - 1e-12)
+    assert found.upper_only.error in upper.columns["error"]
+
+
+def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
+    """Between the row at the end and the one beyond it lies the weight of 1 / epsilon users at the bound."""
+    for epsilon in (0.05, 0.3, 1.0):
+        _, found = found_on(SHOP, epsilon, 0.0, 100.0)
+        h, (low, high) = found.of.threshold, found.rule
+        _, of, counts = np.unique(SHOP.values.user_codes, return_inverse=True, return_counts=True)
+        kept = np.minimum(h, counts)
+        users = (kept / counts / kept.max())[of]  # 1 for all rows of a user at the bound
+        y = SHOP.values.values
+        low, high = low + 1e-9, high - 1e-9  # They are values, but for rounding of their centre.
+        assert users[y > high + 2e-9].sum() <= 1.0 / epsilon * (1 + 1e-9) <= users[y >= high].sum() + 1e-9
+        assert users[y < low - 2e-9].sum() <= 1.0 / epsilon * (1 + 1e-9) <= users[y <= low].sum() + 1e-9
+
+
+def test_no_range_is_offered_that_is_next_to_a_single_value():
+    """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
+    answer, found = found_on(SHOP, 1e-3, 0.0, 100.0)
+    assert not ranges.usable(found.of.problem, found.both)
+    assert found.both.error < float(found.now.error)
+    assert ranges.table(found, found.both)[""] == ["In use"]
+    assert "no range of these values pays" in " ".join(ranges.words(found, found.both))
+    assert "Best U" not in answer.plots["mean-range-upper"]().alt
+    _, fine_one = found_on(SHOP, 1.0, 0.0, 100.0)
+    low, high = ranges.rounded(fine_one.both)
+    assert low <= fine_one.both.lower < fine_one.both.upper <= high
+    # Rounding costs next to nothing.
+    rounded = Weighted(ValueRangeProblem(SHOP.values, 1.0), fine_one.of.threshold).parts(low, high)
+    assert float(rounded.error) <= 1.02 * fine_one.both.error
+
+
+def test_hostile_values_are_drawn_or_refused_in_words():
+    users = np.array([0, 0, 1, 2, 2, 2])
+    histogram = ContributionHistogram.from_counts([2, 1, 3])
+    for values, offered in (
+        ([5.0] * 6, False),
+        ([1e120, 0.0, 1.0, 2.0, 3.0, 4.0], False),
+        ([-7.0, -6.0, -5.0, -7.5, -3.0, -2.0], True),
+        ([1e-9, 2e-9, 5e-9, 3e-9, 8e-9, 1e-8], True),
+        ([1e9 + 1, 1e9 + 2, 1e9, 1e9 + 5, 1e9 + 3, 1e9], True),
+    ):
+        made = Dataset(
+            "made", "by hand", Disclosure.PUBLIC, histogram, values=Values(users, np.array(values))
+        )
+        assert ranges.offered(made) is offered
+        for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
+            answer = answered(made, MeanParameters(2.0, lower, upper, **usual(made)))
+            assert (FIGURES[0] in answer.plots) is offered
+            for name in FIGURES if offered else ():
+                plot = answer.plots[name]()
+                assert plot.x.limits[0] < plot.x.limits[1]
+                assert np.all(np.isfinite(plot.columns["error"]))
+
+
+def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
+    at = fine(with_data(open_app("Mean"), SHOP).run())
+    at.session_state["mean.tabs"] = "Range"
+    at = fine(at.run())
+    texts = shown_texts(at)
+    assert "A range that you know is the first choice" in texts
+    assert "Proved: no choice of this kind is better by more than" in texts
+    assert "a private look" not in texts
+    joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
+    low, high = ranges.rounded(joint)
+    fine(at.button(key="mean_use_range").click().run())
+    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
+    go(at, "Quantile")
+    assert at.session_state["quantile.high"] == high
+
+    secret = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
+    at = fine(with_data(open_app("Mean"), secret).run())
+    at.number_input(key="mean.lower").set_value(0.0)
+    at.number_input(key="mean.upper").set_value(100.0)
+    at.session_state["mean.tabs"] = "Range"
+    at = fine(at.run())
+    assert "a private look" in shown_texts(at)
+    assert not [one for one in at.button if one.key == "mean_use_range"]
+    assert [one for one in at.button if one.key == "private_range_ask"]
+    assert f"{high}" not in link_of(at)
