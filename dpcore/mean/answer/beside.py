@@ -57,8 +57,8 @@ def numbers(found: MeanFound, most: Whatever | None) -> tuple[Number, ...]:
     if most is None:
         return ()
     about = "The root mean square error of the best bound is at most this, whatever the values in [L, U]. No forecast."
-    note = "linearised" if found.private_counts else ""
-    return (Number("Not more than", wording.number(most.cap), note, about, most.cap, UNIT, _KEY),)
+    note = "at most, linearised" if found.private_counts else "at most"
+    return (Number("Error whatever the values", wording.number(most.cap), note, about, most.cap, UNIT, _KEY),)
 
 
 def facts(found: MeanFound, most: Whatever | None) -> dict[str, str]:

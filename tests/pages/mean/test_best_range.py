@@ -14,7 +14,16 @@ from dpcore.dataset import Dataset, Values
 from dpcore.mean import MeanParameters, usual, value_range
 from dpcore.mean.answer import answered, ranges
 from dpcore.mean.value_range import ValueRangeProblem, Weighted
-from tests.pages.driving import fine, go, link_of, open_app, shown_texts, with_data
+from tests.pages.driving import (
+    finished,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    with_data,
+    work_waits_for_stop,
+)
 
 SHOP = samples.load("shop-events")
 FIGURES = ("mean-range-upper", "mean-range-lower", "mean-range-map")
@@ -119,7 +128,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     at.session_state["mean.tabs"] = "Range"
-    at = fine(at.run())
+    at = finished(fine(at.run()), "mean.range_search")
     texts = shown_texts(at)
     assert "A range that you know is the first choice" in texts
     assert "Proved: no choice of this kind is better by more than" in texts
@@ -136,8 +145,20 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     at.number_input(key="mean.lower").set_value(0.0)
     at.number_input(key="mean.upper").set_value(100.0)
     at.session_state["mean.tabs"] = "Range"
-    at = fine(at.run())
+    at = finished(fine(at.run()), "mean.range_search")
     assert "a private look" in shown_texts(at)
     assert not [one for one in at.button if one.key == "mean_use_range"]
     assert [one for one in at.button if one.key == "private_range_ask"]
     assert f"{high}" not in link_of(at)
+
+
+def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
+    work_waits_for_stop(monkeypatch)
+    at = fine(with_data(open_app("Mean"), SHOP).run())
+    at.session_state["mean.tabs"] = "Range"
+    at = fine(at.run())
+    assert "Best range and bound" not in shown_texts(at)
+    assert not [one for one in at.button if one.key == "mean_use_range"]
+    fine(at.button(key="mean.range_search_stop").click().run())
+    at = finished(at, "mean.range_search")
+    assert "Best range and bound" in shown_texts(at)
