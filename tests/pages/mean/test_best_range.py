@@ -15,8 +15,8 @@ from dpcore.mean import MeanParameters, usual, value_range
 from dpcore.mean.answer import answered, ranges
 from dpcore.mean.value_range import ValueRangeProblem, Weighted
 from tests.pages.driving import (
-    finished,
     fine,
+    finished,
     go,
     link_of,
     open_app,
