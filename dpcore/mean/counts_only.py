@@ -20,7 +20,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached, excess_sums, suffix_sums
-from dpcore.mean.curves import BoundCurve, Pieces
+from dpcore.mean.curves import BoundCurve, Pieces, blocks
 from dpcore.mean.models import ALL_PIECES, Best, Growth, Losses, rows_only
 
 
@@ -124,9 +124,11 @@ class CountsOnly:
     def _direct(self, h: float) -> float:
         """The error of the weights, user by user: the sums on either side lose digits where most weights are p."""
         nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
-        s, x = self.histogram.sizes.astype(np.float64), self._effective
-        missed = np.minimum(t - s / self.histogram.num_rows, nu * x)
-        return self.value_variance * float((missed**2 / x) @ self.histogram.users) + self.unit_noise * t**2
+        missed = 0.0
+        for block in blocks(self.histogram.sizes.size):
+            x, p = self._effective[block], self.histogram.sizes[block] / self.histogram.num_rows
+            missed += float((np.minimum(t - p, nu * x) ** 2 / x * self.histogram.users[block]).sum())
+        return self.value_variance * missed + self.unit_noise * t**2
 
     def _threshold(self) -> float:
         """Where t = A sum_l (nu - (t - p_l) / x_l)_+, whose two sides cross once as t falls with h.
@@ -134,9 +136,11 @@ class CountsOnly:
         The condition is checked at every size at once; on the piece where it turns, nu and t lie on a line.
         """
         sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
-        nu, t = self._line(sizes, self._sums.after)
-        pull = self._pull(self._sums.after, nu, t)
-        reached = t >= a * pull
+        reached = np.empty(sizes.size, dtype=bool)
+        for block in blocks(sizes.size):
+            above = self._sums.taken(slice(block.start + 1, block.stop + 1))
+            nu, t = self._line(sizes[block], above)
+            reached[block] = t >= a * self._pull(above, nu, t)
         reached[-1] = True  # At the largest size nobody lies above.
         k = int(np.argmax(reached))
         if k == 0:
@@ -174,17 +178,20 @@ class CountsOnly:
         sum lambda < 2 t, raise all of them until it is 2 t.
         """
         a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
-        x, s = self._effective, self.histogram.sizes.astype(np.float64)
-        users = self.histogram.users.astype(np.float64)
         nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
-        p = s / n
-        pulls = np.maximum(nu - (t - p) / x, 0.0)
-        misses = nu - pulls  # (mu - lambda) / (2 A)
-        total, leaning = 2.0 * a * float(users @ pulls), 2.0 * a * float(users @ (pulls * p))
-        cost = a * float(users @ (misses**2 * x))
+        total = leaning = cost = 0.0
+        for block in blocks(self.histogram.sizes.size):
+            x, users = self._effective[block], self.histogram.users[block].astype(np.float64)
+            p = self.histogram.sizes[block] / n
+            pulls = np.maximum(nu - (t - p) / x, 0.0)
+            misses = nu - pulls  # (mu - lambda) / (2 A)
+            # Not a product of matrices: for so few terms its threads cost more than they save.
+            total += 2.0 * a * float((users * pulls).sum())
+            leaning += 2.0 * a * float((users * pulls * p).sum())
+            cost += a * float((users * misses**2 * x).sum())
         if h <= float(self.histogram.min_size):
             more = max(2.0 * t - total, 0.0)
-            total, leaning = total + more, leaning + more * float(users @ p) / float(self.histogram.num_users)
+            total, leaning = total + more, leaning + more / float(self.histogram.num_users)  # sum of p is 1
         return leaning - total**2 / 4.0 - cost
 
 
@@ -209,16 +216,18 @@ class _Around:
         def below(terms: FloatArray) -> FloatArray:
             return np.concatenate(([0.0], np.cumsum(terms)))
 
+        rows, known = s * c, histogram.pieces_after(slice(None))  # The histogram keeps these three sums.
+        squares = s * rows
         return cls(
-            below(s * c),
-            below(s**2 * c),
+            known.rows_at_or_below,
+            below(squares),
             below(worth * c),
-            suffix_sums(c),
-            suffix_sums(s * c),
-            suffix_sums(s**2 * c),
-            suffix_sums(c / s),
+            known.users_above,
+            suffix_sums(rows),
+            suffix_sums(squares),
+            known.inverse_above,
             np.append(s, 0.0),  # Behind the last size nobody is left to count it.
-            excess_sums(s, suffix_sums(c)),
+            excess_sums(s, known.users_above),
         )
 
     def excess(self, h: FloatArray) -> FloatArray:
@@ -228,11 +237,6 @@ class _Around:
     def taken(self, k: Reached) -> _Around:
         """The sums at given numbers of sizes below."""
         return _Around(*(part[k] for part in vars(self).values()))
-
-    @property
-    def after(self) -> _Around:
-        """The sums at every size."""
-        return self.taken(slice(1, None))
 
     @property
     def between(self) -> _Around:
