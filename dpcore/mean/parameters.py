@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dpcore.common import wording
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -34,11 +35,6 @@ class Likeness(enum.Enum):
     INDEPENDENT = "none"
     ENTERED = "entered"
     FROM_VALUES = "values"
-
-
-ASSUMED_SHARE = 0.2
-"""rho where nobody says otherwise: an assumption, for what people do. Read off values it was 0.3 to 0.5 for purchases,
-and 0 to 0.2 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
 
 
 class Counts(enum.Enum):

@@ -10,11 +10,11 @@ from typing import Any
 from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Released
 from dpcore.common import privacy
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
-from dpcore.mean.parameters import ASSUMED_SHARE
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters

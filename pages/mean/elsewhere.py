@@ -8,10 +8,11 @@ import streamlit as st
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
-from dpcore.mean.parameters import ASSUMED_SHARE, Likeness
+from dpcore.mean.parameters import Likeness
 from pages.mean import cached
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields, setting

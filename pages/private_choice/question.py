@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.mean.parameters import ASSUMED_SHARE
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.private_choice.parameters import DEFAULT_DELTA, DEFAULT_LARGEST, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from pages.private_choice.forms import Known, PageParameters

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from dpcore.answer import Number
 from dpcore.answer.axes import ROWS
-from dpcore.common import wording
+from dpcore.common import alike, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
 from dpcore.learning.answer.found import LearningFound
@@ -42,7 +44,11 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
 
 def facts(found: LearningFound, own_cap: int | None) -> dict[str, str]:
     """What stands behind the choice, a sentence each."""
-    said = {"Half or double": _half_or_double(found), "Who is affected": _who(found)}
+    said = {
+        "Half or double": _half_or_double(found),
+        "Who is affected": _who(found),
+        alike.NAME: _alike(found),
+    }
     if own_cap is not None:
         said[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(found, own_cap)
     return said
@@ -153,6 +159,17 @@ def _who(found: LearningFound) -> str:
         f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
         f"{wording.percent(float(at.cut_share))} of all rows are left out. The heaviest user's share falls from "
         f"{wording.percent(before)} to {wording.percent(float(at.max_share))}."
+    )
+
+
+def _alike(found: LearningFound) -> str:
+    histogram = found.problem.histogram
+    kept = np.minimum(histogram.sizes, max(found.choice.cap, 1.0))
+    times = math.sqrt(alike.design_effect(kept, histogram.users))
+    return (
+        "the limit lets what is learnt differ from user to user, but takes rows of one user as independent draws. If a "
+        f"share ρ = {alike.ASSUMED_SHARE} of the variance of a loss lies between users, {wording.number(times)} times "
+        "the finite-sample part is nearer the truth."
     )
 
 

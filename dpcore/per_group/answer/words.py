@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.common import wording
+from dpcore.common import alike, wording
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
@@ -210,6 +210,7 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
         facts["Without sampling"] = (
             "nothing is promised: with sums of any sign a pair of bounds can be better than every level."
         )
+    facts[alike.NAME] = _users_who_differ(view)
     for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):
         if other is not None:
             facts[f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}"] = (
@@ -303,3 +304,20 @@ def group_sentences(view: PerGroupFound) -> list[str]:
             f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
         )
     return found
+
+
+def _users_who_differ(view: PerGroupFound) -> str:
+    """What is assumed of users, and what a group's mean as an estimate would need."""
+    said = "nothing is assumed of them: the errors are those on these very data."
+    if not view.is_mean:
+        return said
+    of, rows = view.problem, view.problem.pairs.rows.astype(np.float64)
+    together, squares = of.per_group(rows), of.per_group(rows**2)
+    held = together > 0.0
+    times = np.sqrt(1.0 + alike.ASSUMED_SHARE * (squares[held] / together[held] - 1.0))
+    return (
+        f"{said} As an estimate for people like these, a group's mean is off by more than that of independent rows: if "
+        f"a share ρ = {alike.ASSUMED_SHARE} of the variance lies between users, its standard error before noise is "
+        f"{wording.number(float(np.median(times)))} times theirs in the middle group and "
+        f"{wording.number(float(times.max()))} times in the worst."
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Number, Proof
 from dpcore.answer.axes import ROWS
-from dpcore.common import wording
+from dpcore.common import alike, wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
@@ -167,6 +167,13 @@ def facts(found: QuantileFound) -> dict[str, str]:
         f"{', but of the counts, which are private here' if found.parameters.protects_users else ''}."
     )
     said |= _guarantees(found)
+    histogram = found.problem.histogram
+    times = math.sqrt(alike.design_effect(histogram.sizes, histogram.users))
+    said[alike.NAME] = (
+        "nothing is assumed of them for the rows at hand. What these rows miss of a population is that of independent "
+        f"rows only where users do not differ: if a share ρ = {alike.ASSUMED_SHARE} of whether a value lies below the "
+        f"quantile lies between users, it is {wording.number(times)} times as much."
+    )
     if found.ties:
         said["Least possible"] = (
             f"no answer under this base comes closer than {wording.percent(found.least_error)}: values tie, or the "

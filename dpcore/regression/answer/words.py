@@ -6,7 +6,7 @@ import math
 
 from dpcore.answer import Number
 from dpcore.answer.stage import Stage
-from dpcore.common import wording
+from dpcore.common import alike, wording
 from dpcore.common.markdown import plain
 from dpcore.regression.answer.found import PROVED, RegressionFound
 from dpcore.regression.estimate import LinearEstimate
@@ -144,6 +144,14 @@ def facts(found: RegressionFound) -> dict[str, str]:
             f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0."
         ),
     }
+    effect = alike.weighted_effect(ours.matrix, found.problem.user_codes)
+    error = math.sqrt(effect * ours.sampling_variance + ours.privacy_variance)
+    said[alike.NAME] = (
+        "errors of the model are taken as independent, those of one user, too. If a share "
+        f"ρ = {alike.ASSUMED_SHARE} of σ² lies between users, the sampling variance is {wording.number(effect)} times "
+        f"as large and the standard error {wording.number(error)} instead of "
+        f"{wording.number(math.sqrt(ours.variance))}; for users with s rows of equal weight the factor is 1 + (s − 1)ρ."
+    )
     if found.caps is not None and found.has_caps:
         cap = math.sqrt(float(found.caps.prediction_error[found.caps.best_prediction]))
         none = math.sqrt(float(found.caps.prediction_error[-1]))

@@ -13,12 +13,12 @@ from streamlit.testing.v1 import AppTest
 from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.code import Library, write
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.mean.parameters import ASSUMED_SHARE
 from dpcore.private_choice import choice, choice_regret, comparison
 from dpcore.private_choice.answer import PrivateFound, answered, code, words
 from dpcore.private_choice.answer import found as core

@@ -1,0 +1,67 @@
+"""Rows of one user that are alike: against covariance matrices, and in the words of every page that names them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from dpcore.common import alike
+from dpcore.data import samples
+from dpcore.learning import LearningParameters
+from dpcore.learning.answer import answered as of_learning
+from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.answer import answered as of_groups
+from dpcore.quantile.answer import answered as of_quantile
+from dpcore.quantile.parameters import QuantileParameters
+
+SHOP = samples.load("shop-events")
+
+
+def test_variances_are_those_of_the_covariance_matrix():
+    generator = np.random.default_rng(5)
+    for rho in (0.0, 0.3, 1.0):
+        codes = generator.integers(0, 6, 40)
+        covariance = np.where(codes[:, None] == codes[None, :], rho, 0.0)
+        np.fill_diagonal(covariance, 1.0)
+        weights = generator.normal(size=(3, 40))
+        of_matrix = sum(w @ covariance @ w for w in weights) / (weights**2).sum()
+        assert alike.weighted_effect(weights, codes, rho) == pytest.approx(of_matrix)
+        sizes, users = np.unique(np.unique(codes, return_counts=True)[1], return_counts=True)
+        assert alike.design_effect(sizes, users, rho) == pytest.approx(covariance.sum() / 40)
+    # Users with 5 rows each and equal weights: 1 + (s - 1) rho.
+    assert alike.weighted_effect(np.ones((2, 20)), np.repeat(np.arange(4), 5), 0.2) == pytest.approx(1.8)
+
+
+def numbers_of(answer) -> list[float]:
+    return [float(number) for number in re.findall(r"(\d+\.\d+) times", answer.facts[alike.NAME])]
+
+
+def test_pages_say_the_figure_of_their_rows():
+    counts = np.unique(SHOP.values.user_codes, return_counts=True)[1].astype(float)
+    rho = alike.ASSUMED_SHARE
+    whole = math.sqrt(1.0 + rho * ((counts**2).sum() / counts.sum() - 1.0))
+    assert numbers_of(of_quantile(SHOP, QuantileParameters(1.0, low=0.0, high=100.0))) == [
+        pytest.approx(whole, rel=5e-3)
+    ]
+    learnt = of_learning(SHOP, LearningParameters(1.0))
+    kept = np.minimum(counts, learnt.found.choice.cap)
+    factor = math.sqrt(1.0 + rho * ((kept**2).sum() / kept.sum() - 1.0))
+    assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
+    assert 1.0 < factor < whole
+
+
+def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
+    rows = of_groups(SHOP, PerGroupParameters(1.0))
+    assert rows.facts[alike.NAME].startswith("nothing is assumed")
+    assert not numbers_of(rows)
+    mean = of_groups(SHOP, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=100.0))
+    middle, worst = numbers_of(mean)
+    pairs = mean.found.problem.pairs
+    each = []
+    for group in range(pairs.num_groups):
+        s = pairs.rows[pairs.group_codes == group].astype(float)
+        each.append(math.sqrt(1.0 + alike.ASSUMED_SHARE * ((s**2).sum() / s.sum() - 1.0)))
+    assert (middle, worst) == (pytest.approx(np.median(each), rel=5e-3), pytest.approx(max(each), rel=5e-3))
