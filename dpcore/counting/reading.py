@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats
@@ -21,6 +20,7 @@ from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.delimited_text import BLANKS, MAX_LINE_BYTES
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
@@ -99,8 +99,7 @@ def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFr
     with duck.in_order():
         found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
     frame: pd.DataFrame = found.to_pandas()
-    frame.columns = pd.Index(columns)
-    return frame
+    return frame.set_axis(columns, axis=1)
 
 
 def trimmed(cell: str, quoted: bool = True) -> str:

@@ -8,10 +8,9 @@ import zipfile
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -29,6 +28,9 @@ from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, table_of_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
@@ -263,6 +265,8 @@ class _SheetRows:
             self._pack()
 
     def _pack(self) -> None:
+        import pandas as pd
+
         width = max(map(len, self._held))
         full = [cells + [""] * (width - len(cells)) for cells in self._held]
         self._packed.append(pd.DataFrame(full, dtype="str"))
@@ -270,6 +274,8 @@ class _SheetRows:
 
     def cells(self) -> pd.DataFrame:
         """All rows, as wide as the widest; what is missing is the empty string. To be called once."""
+        import pandas as pd
+
         if self._held:
             self._pack()
         packed, self._packed = self._packed, []

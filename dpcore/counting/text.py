@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, suppress
 from dataclasses import replace
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -36,6 +35,9 @@ from dpcore.data.delimited_text import (
 from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_text, without_preamble
 from dpcore.data.layout import FileLayout
 from dpcore.data.tables import Table, with_content
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_CELLS = 5_000_000
 """Cells of a table in memory, where they are more than its bytes: lines that lack the last fields say little of it."""

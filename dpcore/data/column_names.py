@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_COLUMNS = 1_000
 """Most columns a table may have."""

@@ -13,9 +13,9 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -27,6 +27,9 @@ from dpcore.data.layout import TableLayout
 from dpcore.data.numbers import Numbers, read_numbers
 from dpcore.data.tables import BoolArray, Table
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INTERCEPT = "intercept"
 LABEL_NAMES = frozenset({"label", "target", "outcome", "response", "class", "y"})
@@ -198,6 +201,8 @@ def build(table: Table, design: Design, disclosure: Disclosure, check: Check | N
         InvalidInput: Roles overlap or are missing, cells cannot be read, a category has too few or too many
             levels, too few rows, or the check fails; all problems that can be seen at once.
     """
+    import pandas as pd
+
     _check_roles(table, design)
     reading = _Reading(table)
     reading.notes += table.notes
@@ -297,6 +302,8 @@ def _complete_rows(reading: _Reading) -> IntArray:
 
 
 def _one_hot(reading: _Reading, feature: Feature, kept: IntArray) -> tuple[FloatArray, list[str]]:
+    import pandas as pd
+
     cells = reading.table.frame[feature.column].iloc[kept]
     if feature.levels:  # Nothing that is asked of them may depend on the cells.
         block = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)

@@ -130,14 +130,18 @@ def load(key: str) -> Dataset:
         raise refusal(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
     if not sample.path.is_file():
         raise refusal(f"the sample file {sample.file_name} is missing from the folder sample_data")
+    # Our own files hold what they say, so nothing is guessed or checked: a test uploads them and compares.
+    roles, source = sample.roles, f"{sample.description} {sample.origin}."
+    if roles.kind is TableKind.HISTOGRAM:
+        # By NumPy: the first page shows such a sample, and need not wait until pandas is loaded (0.2 s).
+        with sample.path.open(encoding="utf-8") as lines:
+            names = next(lines).strip().split(",")
+            column = dict(zip(names, np.loadtxt(lines, np.int64, delimiter=",", unpack=True), strict=True))
+        histogram = ContributionHistogram.from_table(column[roles.size or ""], column[roles.users or ""])
+        return Dataset(sample.title, source, Disclosure.PUBLIC, histogram)
     import pandas as pd
 
-    # Our own files hold what they say, so nothing is guessed or checked: a test uploads them and compares.
-    frame, roles = pd.read_csv(sample.path), sample.roles
-    source = f"{sample.description} {sample.origin}."
-    if roles.kind is TableKind.HISTOGRAM:
-        histogram = ContributionHistogram.from_table(frame[roles.size], frame[roles.users])
-        return Dataset(sample.title, source, Disclosure.PUBLIC, histogram)
+    frame = pd.read_csv(sample.path)
     users, tasks = (pd.factorize(frame[column])[0].astype(np.int64) for column in (roles.user, roles.task))
     amounts = frame[roles.value].to_numpy(np.float64)
     order = np.argsort(users, kind="stable")

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import and_more, check_header_row, checked_names, is_header_word, shown
 from dpcore.data.layout import FileLayout
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -84,6 +87,8 @@ def table_of_cells(
     Raises:
         InvalidInput: No header, no rows ...; all problems at once.
     """
+    import pandas as pd
+
     problems = Problems()
     notes: list[str] = []
     names = checked_names(list(header), int(lines[0]), problems, notes)
@@ -104,6 +109,8 @@ def join_tables(tables: list[Table]) -> Table:
     Raises:
         InvalidInput: The columns differ.
     """
+    import pandas as pd
+
     first = tables[0]
     if len(tables) == 1:
         return first

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpcore.common.privacy import LABEL_COLUMN, Provenance
 from dpcore.common.version import VERSION
@@ -32,6 +31,8 @@ def columns_csv(
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
+    import pandas as pd
+
     frame = pd.DataFrame({harmless(name): _harmless(np.asarray(values)) for name, values in columns.items()})
     frame[LABEL_COLUMN] = disclosure.label
     table = frame.to_csv(index=False, lineterminator="\n")

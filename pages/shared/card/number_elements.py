@@ -82,7 +82,7 @@ def large(
     """
     _mount_large(
         key=f"{LARGE_BEGINS}{key}",
-        data={"label": label, "value": value, "unit": unit, "copied": copied, "error": list(error or ())},
+        data={"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()},
         height="content",
     )
 

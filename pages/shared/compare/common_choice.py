@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -91,8 +90,7 @@ def show_searched(of: Question, both: list[Dataset], parameters: Any) -> None:
         f"One choice for both: **{found.choice}**{measure}. Over the least error of each it costs "
         f"{costs_of(found.regrets, names)}. {found.certificate.sentence}"
     )
-    frame = pd.DataFrame(rows_of_search(found, names))
-    tables.show(frame, "Both data sets at three choices", height="content")
+    tables.show(rows_of_search(found, names), "Both data sets at three choices", height="content")
     st.caption(f"Label of these numbers: {pins.strictest([one.provenance for one in both]).label}.")
 
 

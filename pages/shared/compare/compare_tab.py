@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dpcore.answer import Plot, against, epsilon_plots
@@ -99,8 +98,7 @@ def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, 
         _draw(epsilon_plots.ways_over_epsilon(of.name, ways, curves, epsilon, kind))
     with right:
         st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
-        frame = pd.DataFrame(against.rows_of_ways(ways, epsilon))
-        tables.show(frame, "What each way costs at this ε", height="content")
+        tables.show(against.rows_of_ways(ways, epsilon), "What each way costs at this ε", height="content")
         cards.label(kind)
 
 
@@ -150,7 +148,7 @@ def show_candidates(compared: Against, epsilon: float, kind: Provenance) -> None
     """Round bounds and quantiles beside the best one."""
     st.markdown("**Bounds that people take**, beside the best one at this ε")
     rows = against.rows_of(against.candidates(compared, epsilon), compared)
-    tables.show(pd.DataFrame(rows), "Candidate bounds with their errors", height="content")
+    tables.show(rows, "Candidate bounds with their errors", height="content")
     error = compared.error_of_candidates or compared.error_axis
     axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
     st.caption(f"{axes} {compared.caption}".strip())

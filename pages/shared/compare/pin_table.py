@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import streamlit as st
 
 from dpcore.answer import Answer
@@ -119,6 +118,8 @@ def show(of: Question) -> None:
     if not held:
         st.markdown(NONE_YET)
         return
+    import pandas as pd
+
     frame = pd.DataFrame([pins.said(pin) for pin in held]).map(harmless)
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -235,8 +234,7 @@ def show_shared(sharers: list[Sharer], whole: bool, axis: str, names: list[str])
     """The bound that serves both, its proof, and both data sets at it and at their own best ones."""
     shared = least_worst_regret(sharers, whole)
     st.markdown(f"{sentence(shared, axis, names)} {shared.certificate.sentence}")
-    frame = pd.DataFrame(rows(shared, sharers, names))
-    tables.show(frame, "Both data sets at three bounds", height="content")
+    tables.show(rows(shared, sharers, names), "Both data sets at three bounds", height="content")
 
 
 def sentence(shared: SharedBound, axis: str, names: list[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -18,6 +18,9 @@ from dpcore.data.column_names import harmless
 from dpcore.data.tables import Table
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def say_served() -> None:

@@ -115,7 +115,7 @@ def draw(of: Question, run: page_run.Drawn) -> None:
         }
         for step in found
     ]
-    pressed = _mount(key="strip", data={"steps": told}, height=HEIGHT, on_step_change=_nothing).step
+    pressed = _mount(key="strip", data={"steps": tuple(told)}, height=HEIGHT, on_step_change=_nothing).step
     page = next((step.page for step in found if step.name == pressed), "")
     if page:
         st.switch_page(catalogue.page(page).path)

@@ -33,5 +33,5 @@ current = st.navigation(groups, expanded=True)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
 shell.show(spec)
 current.run()
-# Last: it takes 0.1 s once, for which nobody needs to wait before the first figure.
+# Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.settle_memory()
