@@ -25,6 +25,8 @@ from dpcore.data.totals_per_user import Amounts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
+PROBES = 64
+"""Totals looked at at once where the least error is looked for."""
 """Above it the next whole number is no float64, and so cannot be compared with a bound."""
 SHORT_COST = 1e-3
 """How much rounding a bound may add to its error, as a share of the least error."""
@@ -229,7 +231,7 @@ def optimal_bound(problem: TotalProblem) -> float:
 
 
 def _root(problem: TotalProblem) -> float:
-    """The minimiser of an exact measure: bisection for the piece, then a closed form within it.
+    """The minimiser of an exact measure: search for the piece, then a closed form within it.
 
     Between two neighbouring totals nobody changes sides, so the bias is linear in T there, and the slope of the error
     depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
@@ -237,19 +239,18 @@ def _root(problem: TotalProblem) -> float:
     """
     amounts, unit = problem.amounts, problem.unit_noise
     shape = noise_error.perspective(problem.mechanism, problem.measure)
-
-    def rises_after(t: float) -> bool:
-        q = float(amounts.users_above(t))
-        return _slope(problem, t, float(amounts.excess(t)), q) >= 0.0
-
-    # Convexity makes the sign of the slope monotone over the totals: that is what bisection needs.
+    # Convexity makes the sign of the slope monotone over the totals: that is what the search needs.
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
-        middle = (low + high) // 2
-        if rises_after(float(amounts.values[middle])):
-            high = middle
-        else:
-            low = middle + 1
+        # Many at once: a call takes longer than so many totals in it.
+        at = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
+        totals = amounts.values[at]
+        rising = np.flatnonzero(
+            _slope(problem, totals, amounts.excess(totals), amounts.users_above(totals)) >= 0.0
+        )
+        first = int(rising[0]) if rising.size else at.size
+        low = int(at[first - 1]) + 1 if first else low
+        high = int(at[first]) if rising.size else high
     left = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left)), float(amounts.sum_above(left))
@@ -258,12 +259,15 @@ def _root(problem: TotalProblem) -> float:
     return min(max(s / (q + r * unit), left), float(amounts.values[low]))
 
 
-def _slope(problem: TotalProblem, bound: float, bias: float, users: float) -> float:
-    """Derivative of the measured error at T on the side where ``users`` users lie above."""
+def _slope(
+    problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
+) -> FloatArray:
+    """Derivative of the measured error at T on the side where ``users`` users lie above, of one shape with all."""
     shape = noise_error.perspective(problem.mechanism, problem.measure)
-    scale = problem.unit_noise * bound
-    r = np.array(bias / scale if scale > 0.0 else math.inf)
-    return problem.unit_noise * float(shape.intercept(r)) - users * float(shape.slope(r))
+    scale = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(scale > 0.0, np.asarray(bias, dtype=np.float64) / scale, math.inf)
+    return np.asarray(problem.unit_noise * shape.intercept(r) - np.asarray(users) * shape.slope(r))
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
@@ -294,7 +298,8 @@ def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, floa
     value = float(noise_error.measured(problem.measure, problem.mechanism, bias, scale))
     above = float(np.sum(users, where=values > bound, dtype=np.float64))
     at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
-    return value, _slope(problem, bound, bias, at_or_above), _slope(problem, bound, bias, above)
+    left, right = _slope(problem, bound, bias, [at_or_above, above])
+    return value, float(left), float(right)
 
 
 def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:

@@ -24,7 +24,10 @@ AT_ONCE_ROWS = 500
 Of more rows it is not waited for where a first answer can be computed."""
 KNOWN = 64
 """Searches whose best bounds are kept; each holds a few hundred numbers."""
-SEARCH = Search[QuantileFound](QUESTION.key("search_job"))
+SHARED, SHARED_ROWS = 16, 50_000
+"""Whole answers that are kept for all sessions, of data that are the same for all: 80 bytes a row, so of so many rows
+at most. A class that moves one slider then waits for no thread of each person's own."""
+SEARCH = Search[QuantileFound](QUESTION.key("search_job"), SHARED)
 DOING = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples. The exact one follows",
     Stage.EARLIER: "The answer for the settings before. The new one follows",
@@ -51,7 +54,10 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found[
     base = tuple(map(str, (p.base, p.low, p.high, p.center, p.spread, p.edges, p.masses)))
     whole, few = cached.quantile_rows(data.digest, base, p, data.values)
     whole, few = whole.under(p.neighbours), None if few is None else few.under(p.neighbours)
-    known, searched = cache.answers(SEARCH.key, for_all, KNOWN), (data.digest, search_question(p))
+    known, searched = (
+        cache.answers(f"{SEARCH.key}_choices", for_all, KNOWN),
+        (data.digest, search_question(p)),
+    )
     choices, problem = known.known(searched), whole.with_epsilon(p.epsilon)
 
     def compute(tell: jobs.Tell, stop: ShouldStop) -> QuantileFound:
@@ -65,9 +71,17 @@ def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found[
             return None
         return cached.first_answer(data.digest, p, choices is not None, few.with_epsilon(p.epsilon), choices)
 
-    seconds = FIRST_VISIT_SECONDS
+    seconds, rows = FIRST_VISIT_SECONDS, data.values.values.size
     if SEARCH.job is not None:
-        brief = choices is not None or few is None or data.values.values.size <= AT_ONCE_ROWS
+        brief = choices is not None or few is None or rows <= AT_ONCE_ROWS
         seconds = AT_ONCE_SECONDS if brief else 0.0
-    SEARCH.ask((data.digest, p), compute, seconds=seconds, light=choices is None)
+    shared = for_all and rows <= SHARED_ROWS
+    SEARCH.ask(
+        (data.digest, p),
+        compute,
+        (lambda answer: not answer.choices.cancelled) if shared else None,
+        for_all=True,
+        seconds=seconds,
+        light=choices is None,
+    )
     return SEARCH.found(lambda before: before[0] == data.digest, first_answer)

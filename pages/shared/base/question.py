@@ -199,6 +199,16 @@ class Question:
         return "spent" if self.own_data and "spent" in self.also else ""
 
     @functools.cached_property
+    def account_key(self) -> str:
+        """The session key of `own_account`; empty for none."""
+        return self.key(self.own_account) if self.own_account else ""
+
+    @functools.cached_property
+    def file_key(self) -> str:
+        """The session key of the page's own file, ``own_file``; empty for none."""
+        return self.key(self.own_file) if self.own_file else ""
+
+    @functools.cached_property
     def path(self) -> str:
         """Path of the page's file, absolute. Every run of the app names all pages: looked for once."""
         found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
@@ -206,15 +216,13 @@ class Question:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return found.origin
 
-    def key(self, name: str) -> str:
-        """The session key of a field, or of what else the page keeps.
+    @functools.cached_property
+    def key(self) -> Callable[[str], str]:
+        """The session key of a field, or of what else the page keeps, by its name; KeyError where it declares none.
 
-        Raises:
-            KeyError: The question does not declare it.
+        Made once: a run of a page asks some fifty times.
         """
-        if name not in self.fields and name not in self.also:
-            raise KeyError(f"{self.name} declares no {name}")
-        return f"{self.name}.{name}"
+        return _Keys({name: f"{self.name}.{name}" for name in (*self.fields, *self.also)}).__getitem__
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
@@ -271,6 +279,13 @@ class Question:
         A default range of values would look like a choice that somebody made.
         """
         return None if self.field(name).comes_from is From.VALUES else self.first(name)
+
+
+class _Keys(dict[str, str]):
+    """Session keys by name."""
+
+    def __missing__(self, name: str) -> str:
+        raise KeyError(f"this question declares no {name}")
 
 
 @functools.cache

@@ -33,7 +33,7 @@ def label(disclosure: Provenance, text: str = "", after: str = "") -> None:
 
     Both are one element: what a page costs the browser at every step goes by the number of its elements.
     """
-    st.markdown("\n\n".join(part for part in (after, badge(disclosure, text)) if part))
+    st.markdown("\n\n".join(filter(None, (after, badge(disclosure, text)))))
     if isinstance(disclosure, ReleaseFacts) and not text:
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
@@ -48,10 +48,9 @@ def answer(card: Answer, key: str) -> None:
     way = None
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
-        way = _private_way(card)
-        if way is not None and way.drawn is not None:
-            card = way.drawn
-        card = _with_range(card)
+        if (draws := _drawing()) is not None:
+            way = draws.way(card)
+            card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
     with st.container(key=key):
@@ -61,7 +60,7 @@ def answer(card: Answer, key: str) -> None:
             error = (others[0].label, others[0].text, others[0].note) if others else None
             number_elements.large(number.label, number.text, number.note, number.copied, key, error)
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
-        label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
+        label(card.disclosure, after="\n\n".join(filter(None, (good, card.detail))))
         to_draw = way is not None and way.drawn is None
         if way is not None and to_draw:
             if not way.lacking:
@@ -83,19 +82,14 @@ def answer(card: Answer, key: str) -> None:
             _draw_button(way, key)
 
 
-def _private_way(card: Answer) -> Any:
-    """How the card's bound can be drawn privately: the ``Way`` of the question that draws; None where it cannot."""
-    of = catalogue.drawing()
-    return None if of is None else importlib.import_module(f"pages.{of.name}.on_card").way(card)
+def _drawing() -> Any | None:
+    """What the question that draws bounds privately has for a card; None where there is no such question.
 
-
-def _with_range(card: Answer) -> Answer:
-    """The card with what the draw of its range has cost, where it was drawn."""
+    Its ``way(card)`` is the ``Way`` in which the card's bound can be drawn, None where it cannot; ``with_range(card)``
+    is the card with what the draw of its range has cost, where it was drawn.
+    """
     of = catalogue.drawing()
-    if of is None:
-        return card
-    found: Answer = importlib.import_module(f"pages.{of.name}.on_card").with_range(card)
-    return found
+    return None if of is None else importlib.import_module(f"pages.{of.name}.on_card")
 
 
 def _draw_button(way: Any, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,6 @@ from pages.shared.card import cards, file_button
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import session
 
 NONE_YET = (
     "Nothing is pinned yet. *Pin this*, under the main figure, keeps its curve and its answer, to be compared with "
@@ -33,10 +33,10 @@ HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
 
-def finish(run: page_run.Drawn) -> None:
-    """Note what a page offers to pin, once it is drawn."""
+def finish(run: page_run.Drawn, data: Dataset) -> None:
+    """Note what a page offers to pin, once it is drawn. It is made when *Pin this* is pressed, not at every run."""
     parameters = run.answered or st.session_state.get(keys.PAGE_PARAMETERS)
-    st.session_state[keys.PIN_OFFERED] = offered(run, session.dataset(), parameters)
+    st.session_state[keys.PIN_OFFERED] = functools.partial(offered, run, data, parameters)
 
 
 # --- What can be pinned -----------------------------------------------------------------------------------------------

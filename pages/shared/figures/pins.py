@@ -8,7 +8,7 @@ private data are set aside with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -141,7 +141,8 @@ def button(question: str) -> None:
 
 def _pin(question: str) -> None:
     """Keep what the page offers. That it was kept is said by the run that follows: a callback draws nothing."""
-    pin: Pin | None = st.session_state.get(keys.PIN_OFFERED)
+    offered: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
+    pin = None if offered is None else offered()
     if pin is None or pin.question != question:
         return
     keep((*all_pins(), replace(pin, name=_name(pin))))

@@ -5,6 +5,7 @@ Everything a question draws stands in one fragment: a moved slider runs the ques
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -95,7 +96,7 @@ def show(
         run = page_run.Drawn(
             of,
             compare_tab.tabs(of),
-            beside=lambda fig: second_data_set.with_second(of, fig),
+            beside=functools.partial(second_data_set.with_second, of),
             before=DOWNLOADS,
         )
         page_run.begin(run)
@@ -111,10 +112,11 @@ def show(
                 tour_bar.draw(of, touring)
         with below:
             compare_tab.finish(run)
-        pin_table.finish(run)
-        _offer_link(of, link)
+        pin_table.finish(run, session.dataset())
+        presenting, (permanent, query) = projector.is_on(), links.current(of)
+        _offer_link(of, link, permanent, presenting)
         # Not in the popover, whose content the browser makes only once it is opened.
-        address.follow(links.current_address(of), projector.type_size())
+        address.follow(query, projector.type_size())
         session_file.leave()
 
     def ahead() -> None:
@@ -125,18 +127,18 @@ def show(
     dialogs.open_asked()
 
 
-def _offer_link(of: Question, place: DeltaGenerator) -> None:
+def _offer_link(of: Question, place: DeltaGenerator, permanent: str, presenting: bool) -> None:
     """The link of the page as it now stands; on the first page, before it the way into the tour."""
     if of is catalogue.PAGES[0]:
         with place:
             tour_bar.begin_button()
-    if projector.is_on():
+    if presenting:
         with place:
             projector.button()
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
-        st.code(links.current_link(of), language=None, wrap_lines=True)
+        st.code(permanent, language=None, wrap_lines=True)
         if note := NOT_CARRIED.get(session.loaded().origin.kind):
             st.caption(note)
-        if not projector.is_on():
+        if not presenting:
             projector.button()

@@ -8,7 +8,7 @@ exists; what is wrong with it is said field by field, and what is good is follow
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -61,25 +61,25 @@ def link(
         parameters: The page's parameters object; None for pages without.
         epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
     """
+    return _address(address, url_path, _about(origin) | _asked(parameters, epsilon))
+
+
+def _address(address: str, url_path: str, fields: Mapping[str, str]) -> str:
     scheme, host, *_ = urlsplit(address)
-    return urlunsplit((scheme, host, "/" + url_path, _query(origin, parameters, epsilon), ""))
+    return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
 
 
-def _query(
-    origin: session.Origin,
-    parameters: Any | None,
-    epsilon: float | None,
-    left_out: Collection[str] = (),
-    marks: Mapping[str, str] | None = None,
-) -> str:
-    """The fields of a link as a query; without ``left_out``, with ``marks``."""
-    fields = {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind}
-    fields.update({GENERATOR_PREFIX + name: text for name, text in origin.fields.items()})
+def _about(origin: session.Origin) -> dict[str, str]:
+    """The fields of a link that say where the data come from."""
+    generator = {GENERATOR_PREFIX + name: text for name, text in origin.fields.items()}
+    return {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind, **generator}
+
+
+def _asked(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
+    """Those that say what is asked."""
     if parameters is not None:
-        fields.update({name: text for name, text in to_fields(parameters).items() if name not in left_out})
-    elif epsilon is not None:
-        fields["epsilon"] = str(epsilon).removesuffix(".0")
-    return urlencode({**fields, **(marks or {})})
+        return to_fields(parameters)
+    return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,45 +205,46 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
         st.session_state[key] = value
 
 
-def current_address(spec: Question) -> str:
-    """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
+def current(spec: Question) -> tuple[str, str]:
+    """The permanent link of the page as it stands, and the query of the browser's address.
 
-    Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public, and the ends of a range, which are public by what they are; of uploads,
-    of what is kept and of what was spent it says only that there was some. While a file of the page's own is in use,
-    whatever was entered may have been read off it; a page with data of its own goes by those alone.
+    A reload of the page comes back to that query. Nobody chooses to share an address, but it is seen and kept by
+    browsers. So of private data, and of releases, it holds only fields that are declared public, and the ends of a
+    range, which are public by what they are; of uploads, of what is kept and of what was spent it says only that there
+    was some. While a file of the page's own is in use, whatever was entered may have been read off it; a page with data
+    of its own goes by those alone.
     """
-    data = session.loaded()
-    guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
+    data, asked, state = session.loaded(), _asked(*_state(spec)), st.session_state
+    guarded = bool(spec.file_key) and spec.file_key in state
     if not spec.own_data:
         guarded = guarded or session.original().dataset.is_private
-    left_out = (
-        [
-            name
-            for name, field in spec.fields.items()
-            if field.comes_from is not From.PUBLIC and not field.published
-        ]
-        if guarded
-        else []
-    )
-    own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
+    own = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
     touring = shelf.tour()
     kept: session.Loaded = data if touring is None else touring.before.loaded
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
     marks |= tour.marks()
     aside = touring is not None and (touring.before.pinned or touring.before.second)
-    if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+    if aside or state.get(keys.PINS) or state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
     if _has_spent():
         marks[SPENT_MARK] = "1"
     if projector.is_on():
         marks[projector.MARK] = "1"
-    return _query(data.origin, *_state(spec), left_out, marks)
+    about, shown = _about(data.origin), asked
+    if guarded:
+        secret = {
+            name
+            for name, field in spec.fields.items()
+            if field.comes_from is not From.PUBLIC and not field.published
+        }
+        shown = {name: text for name, text in asked.items() if name not in secret}
+    link_of = _address(st.context.url or "http://127.0.0.1:8501", spec.url_path, about | asked)
+    return link_of, urlencode(about | shown | marks)
 
 
 def _has_spent() -> bool:
     """Whether anything was released in this session, from the data in use or a page's own."""
-    own = [q.key(q.own_account) for q in catalogue.PAGES if q.own_account]
+    own = [q.account_key for q in catalogue.PAGES if q.account_key]
     accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *own)]
     return any(ledger.releases for account in accounts for ledger in account.values())
 
@@ -254,9 +255,3 @@ def _state(spec: Question) -> tuple[Any | None, float | None]:
         return parameters, None
     epsilon = st.session_state.get(keys.EPSILON)
     return None, None if epsilon_problems(epsilon) else epsilon
-
-
-def current_link(spec: Question) -> str:
-    """The permanent link of the page as it stands."""
-    address = st.context.url or "http://127.0.0.1:8501"
-    return link(address, spec.url_path, session.loaded().origin, *_state(spec))

@@ -61,7 +61,7 @@ def take(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """The tables in use in a session of this state, by name of the page."""
     found: dict[str, OwnTable] = {}
     for of in catalogue.PAGES:
-        used = state.get(of.key(of.own_file)) if of.own_file else None
+        used = state.get(of.file_key) if of.file_key else None
         upload = upload_of(of) if used is not None else None
         if upload is not None:
             found[of.name] = OwnTable(used, _entered(of, upload, state))

@@ -131,8 +131,8 @@ def take(state: Mapping[Any, Any] | None = None) -> Content:
     }
     accounts: dict[str, Mapping[str, Ledger]] = {"": state.get(keys.LEDGERS, {})}
     for question in catalogue.PAGES:
-        if question.own_account:
-            accounts[question.name] = state.get(question.key(question.own_account), {})
+        if question.account_key:
+            accounts[question.name] = state.get(question.account_key, {})
     tour: shelf.Tour | None = state.get(keys.TOUR)
     if tour is None:
         before = shelf.Before(

@@ -468,9 +468,9 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
     assert any("what was asked before stands here" in caption.value for caption in at.caption)
     # What is pinned or saved now says what it was asked, not what is asked since.
-    assert ("Released per group", "Users") not in at.session_state[keys.PIN_OFFERED].settings
+    assert ("Released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
     assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
     fine(at.button(key=f"{work.SEARCH.key}_stop").click().run())
     finished(at, work.SEARCH.key)
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
-    assert ("Released per group", "Users") in at.session_state[keys.PIN_OFFERED].settings
+    assert ("Released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings

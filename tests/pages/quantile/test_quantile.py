@@ -423,7 +423,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
         assert work.DOING[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
-        assert at.session_state[keys.PIN_OFFERED].epsilon == before_epsilon != 0.5
+        assert at.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]
         job.stop()
         job.wait(60.0)

@@ -337,7 +337,7 @@ def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str,
     tour.go(2)
     state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
     with unittest.mock.patch.object(projector, "is_on", return_value=False):
-        fields = dict(parse_qsl(links.current_address(STOPS[1])))
+        fields = dict(parse_qsl(links.current(STOPS[1])[1]))
     assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
     assert not {"17", "89", "0.7", "3"} & set(fields.values())
     origin, _, problems = links.read(fields, STOPS[1])
