@@ -191,15 +191,15 @@ def over_epsilon(
 ) -> OverEpsilon:
     """The best bound and its error over ε; over those that were reached, where it is stopped."""
     grid = epsilon_grid(of.slow)
-    found: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     for epsilon in grid:
         if should_stop is not None and should_stop():
             break
-        found.append(of.best(float(epsilon)))
+        points.append(of.best(float(epsilon)))
         if progress is not None:
-            progress(len(found) / grid.size)
-    pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
-    return OverEpsilon(grid[: len(found)], pairs[:, 0], pairs[:, 1])
+            progress(len(points) / grid.size)
+    pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
+    return OverEpsilon(grid[: len(points)], pairs[:, 0], pairs[:, 1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,12 +82,12 @@ def _best(
     here: float | None,
     kind: Provenance,
 ) -> Plot:
-    found: list[Item] = [
+    items: list[Item] = [
         Curve("best at each ε", "epsilon", column, Look.TOTAL),
         Level("ε in use", epsilon, upright=True),
     ]
     if here is not None and here > 0.0:
-        found.append(Mark("ε in use", epsilon, here, Look.SMOOTH, unnamed=True))
+        items.append(Mark("ε in use", epsilon, here, Look.SMOOTH, unnamed=True))
     ends = [
         f"{wording.number(value)} at ε = {wording.entered(at)}"
         for at, value in zip(curves.epsilons, values, strict=True)
@@ -102,7 +102,7 @@ def _best(
         EPSILON,
         _axis(axis, values),
         {"epsilon": curves.epsilons, column: values},
-        tuple(found),
+        tuple(items),
         kind,
         height=340,
     )

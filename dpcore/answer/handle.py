@@ -122,8 +122,8 @@ def some_users(values: FloatArray, users: FloatArray, unit: str) -> Users:
     total = float(reached[-1])
     few = total <= MOST_USERS
     ranks = np.arange(1.0, total + 1.0) if few else np.unique(np.floor(np.geomspace(1.0, total, MOST_USERS)))
-    found = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
+    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
     of_all = wording.counted(ranks.size, "user") if ranks.size == total else (
         f"{ranks.size} of {wording.counted(int(total), 'user')}"
     )  # fmt: skip
-    return Users(found, f"{wording.capital(of_all)} by {unit}")
+    return Users(at_ranks, f"{wording.capital(of_all)} by {unit}")

@@ -123,15 +123,15 @@ class PaperFigure:
         """
         seeds = tuple(range(1 if self.exact else self.runs)) if seeds is None else seeds
         at = self.values if values is None else values
-        found = np.full((len(self.lines), len(at), len(seeds)), np.nan)
+        runs = np.full((len(self.lines), len(at), len(seeds)), np.nan)
         for number, (place, value) in enumerate([(k, v) for k in range(len(seeds)) for v in enumerate(at)]):
             if should_stop():
                 return None
             run = self.run(value[1], seeds[place])
             for line, said in enumerate(self.lines):
-                found[line, value[0], place] = run.get(said.key, math.nan)
+                runs[line, value[0], place] = run.get(said.key, math.nan)
             progress((number + 1) / (len(seeds) * len(at)))
-        return Stored(self.key, at, seeds, summary(found, axis=2))
+        return Stored(self.key, at, seeds, summary(runs, axis=2))
 
     @functools.cached_property
     def stored(self) -> Stored | None:

@@ -59,10 +59,10 @@ def proof(certificate: Certificate | None) -> dict[str, object]:
     """What is proved, as every file of choices says it; ``none`` where nothing is."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
-    found: dict[str, object] = {
+    document: dict[str, object] = {
         "proved_relative_gap": finite(certificate.relative_gap),
         "proof": certificate.argument,
     }
     if certificate.approximation:
-        found["approximate"] = certificate.approximation
-    return found
+        document["approximate"] = certificate.approximation
+    return document

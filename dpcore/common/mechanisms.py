@@ -308,22 +308,22 @@ def _checked_whole(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
     with Problems() as problems:
-        found = _whole_vector(values, problems)
+        whole = _whole_vector(values, problems)
         problems.whole(1, 10**12, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         if delta is not None:
             problems.inside(0.0, 1.0, delta=delta)
-    return found.astype(np.int64)
+    return whole.astype(np.int64)
 
 
 def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """The values; a problem where they are no vector of whole numbers that float64 holds."""
-    found = np.asarray(values)
-    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
+    vector = np.asarray(values)
+    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(found.min())), abs(int(found.max()))) > _WHOLE:
+    elif max(abs(int(vector.min())), abs(int(vector.max()))) > _WHOLE:
         problems.add("values must be at most 2⁵³ in magnitude")
-    return found
+    return vector
 
 
 def _opendp() -> Any:

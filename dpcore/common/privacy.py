@@ -96,12 +96,12 @@ class ReleaseFacts:
     @classmethod
     def from_label(cls, text: str) -> ReleaseFacts | None:
         """The facts that a release's ``label`` states, its digits rounded up; None where it is no such label."""
-        found = _LABEL.fullmatch(text)
+        match = _LABEL.fullmatch(text)
         neighbours = {relation.short: relation for relation in Neighbours}
-        if found is None or found[3] not in neighbours:
+        if match is None or match[3] not in neighbours:
             return None
         try:
-            return cls(float(found[1]), float(found[2] or 0.0), neighbours[found[3]], found[4])
+            return cls(float(match[1]), float(match[2] or 0.0), neighbours[match[3]], match[4])
         except ValueError:  # Two points in a number, or an epsilon of 0.
             return None
 

@@ -145,8 +145,8 @@ def _by_intervals(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
     """The bound by branch and bound over intervals, of all data sets' ratios at once."""
 
     def split(bounds: FloatArray) -> Split:
-        found = [tuple(part / one.least for part in one.parts(bounds)) for one in sharers if one.parts]
-        return Split(*(np.stack(rows) for rows in zip(*found, strict=True)))
+        relative = [tuple(part / one.least for part in one.parts(bounds)) for one in sharers if one.parts]
+        return Split(*(np.stack(rows) for rows in zip(*relative, strict=True)))
 
     low, high = min(one.limits[0] for one in sharers), max(one.limits[1] for one in sharers)
     first = log_spaced(low, high, FIRST_POINTS, extra=[min(max(one.best, low), high) for one in sharers])

@@ -45,12 +45,12 @@ def load(content: bytes, most_bytes: int, what: str) -> Part:
     problems = Problems()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs) and len(problems.found) < MOST_PROBLEMS:
+        entries = dict(pairs)
+        if len(entries) < len(pairs) and len(problems.found) < MOST_PROBLEMS:
             seen: set[str] = set()
             twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
             problems.add(f"{shown(twice)} stands twice in one object of {what}")
-        return found
+        return entries
 
     try:
         value = json.loads(
@@ -99,17 +99,17 @@ class Part:
 
     def members(self, needed: Collection[str], optional: Collection[str] = ()) -> dict[str, Part] | None:
         """The members of an object with these names, all of ``needed`` among them and no others."""
-        found = self.named(len(needed) + len(optional) + MOST_PROBLEMS)
-        if found is None:
+        members = self.named(len(needed) + len(optional) + MOST_PROBLEMS)
+        if members is None:
             return None
         before = len(self.problems.found)
-        for name in found:
+        for name in members:
             if name not in needed and name not in optional:
                 self.refuse(f"{shown(name)} is not known here")
         for name in needed:
-            if name not in found:
+            if name not in members:
                 self.refuse(f"{name} is missing")
-        return found if len(self.problems.found) == before else None
+        return members if len(self.problems.found) == before else None
 
     def named(self, most: int) -> dict[str, Part] | None:
         """The members of an object with any names, at most so many."""
@@ -149,13 +149,13 @@ class Part:
             self.must_be("a number")
             return None
         try:
-            found = float(self.value)
+            number = float(self.value)
         except OverflowError:
-            found = math.inf
-        if not math.isfinite(found):
+            number = math.inf
+        if not math.isfinite(number):
             self.must_be("a finite number")
             return None
-        return found
+        return number
 
     def whole(self, low: int, high: int) -> int | None:
         """A whole number in [low, high]."""
@@ -178,22 +178,22 @@ class Part:
             kind: One of `KINDS`.
             dimensions: How many it must have.
         """
-        found = self.members(["shape", kind])
-        if found is None:
+        members = self.members(["shape", kind])
+        if members is None:
             return None
-        sides = found["shape"].entries(dimensions)
-        text = found[kind].value
+        sides = members["shape"].entries(dimensions)
+        text = members[kind].value
         shape = [side.whole(0, 10**10) for side in sides] if sides is not None else []
         if None in shape or len(shape) != dimensions:
             self.must_be(f"an array with {dimensions} sides")
             return None
         if not isinstance(text, str):
-            found[kind].must_be("a text in base64")
+            members[kind].must_be("a text in base64")
             return None
         try:
             content = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            found[kind].must_be("a text in base64")
+            members[kind].must_be("a text in base64")
             return None
         if len(content) != math.prod(side or 0 for side in shape) * KINDS[kind].itemsize:
             self.must_be("an array as long as its shape says")

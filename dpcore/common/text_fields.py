@@ -48,10 +48,10 @@ def to_text(value: Any) -> str:
 
 def to_values(parameters: Any) -> dict[str, Any]:
     """All fields as JSON holds them: numbers as numbers, enums as their text; None is left out."""
-    found = {f.name: getattr(parameters, f.name) for f in fields(parameters)}
+    values = {f.name: getattr(parameters, f.name) for f in fields(parameters)}
     return {
         name: value.value if isinstance(value, enum.Enum) else value
-        for name, value in found.items()
+        for name, value in values.items()
         if value is not None
     }
 
@@ -108,22 +108,22 @@ def good_fields(
     known = [f for f in fields(kind) if f.init]  # type: ignore[arg-type]
     needed = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING}
     kept = {name: value for name, value in stand_ins.items() if name in needed}
-    found, refused = _try(kind, kept | values)
+    parameters, refused = _try(kind, kept | values)
     problems.extend(refused)
-    if found is None:
-        found = kind(**kept)
+    if parameters is None:
+        parameters = kind(**kept)
         left, size = dict(values), 1
         while size <= min(3, len(left)):
             for group in itertools.combinations(left, size):
                 larger, _ = _try(kind, kept | {name: left[name] for name in group})
                 if larger is not None:
-                    found, size = larger, 0
+                    parameters, size = larger, 0
                     kept |= {name: left.pop(name) for name in group}
                     break
             size += 1
         values = {name: value for name, value in values.items() if name not in left}
     asked = {f.name for f in known if f.name in texts} | needed
-    return found, tuple(f.name for f in known if f.name in asked - set(values)), problems.found
+    return parameters, tuple(f.name for f in known if f.name in asked - set(values)), problems.found
 
 
 def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:

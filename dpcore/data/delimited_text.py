@@ -157,16 +157,16 @@ def _numeric(cells: Iterable[str]) -> bool:
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
     """The header and the first records that are not blank."""
-    found: list[list[str]] = []
+    rows: list[list[str]] = []
     try:
         for record in _reader(io.StringIO(text, newline="\n"), delimiter):
             if record:
-                found.append(record)
-            if len(found) > _SNIFF_RECORDS:
+                rows.append(record)
+            if len(rows) > _SNIFF_RECORDS:
                 break
     except csv.Error:
         pass  # judged by the records before the error; the structure pass names it
-    return found
+    return rows
 
 
 def _fits(text: str, delimiter: str) -> bool:
@@ -188,8 +188,8 @@ def _lines(data: bytes) -> io.TextIOWrapper:
 def first_record(data: bytes, separator: str) -> list[str]:
     """The fields of the first record."""
     try:
-        found: list[str] = next(_reader(_lines(data), separator))
-        return found
+        cells: list[str] = next(_reader(_lines(data), separator))
+        return cells
     except csv.Error:
         raise refusal("a quotation mark is opened and never closed", "line 1", QUOTES) from None
 

@@ -124,20 +124,20 @@ def _comments(text: str, start: int, delimiter: str | None) -> int:
     The header may begin with # itself, as in ``#user,value``. It does where the last such line has as many fields as
     the line below it, and that one holds no names of columns. In one column it cannot be told, so all is read.
     """
-    found = _COMMENTS.match(text, start)
-    if found is None:
+    comments = _COMMENTS.match(text, start)
+    if comments is None:
         return 0
-    below = text[found.end() :].partition("\n")[0]
+    below = text[comments.end() :].partition("\n")[0]
     marks = [mark for mark in ([delimiter] if delimiter else _MARKS) if mark in below]
     if not marks:
         return 0
-    lines = found.group().splitlines(keepends=True)
+    lines = comments.group().splitlines(keepends=True)
     last = max(at for at, line in enumerate(lines) if line.startswith("#"))
     cells = [cell.strip(' "') for cell in below.split(marks[0])]
     named = any(map(is_header_word, cells)) and not any(map(looks_like_data, cells))
     if not named and any(lines[last].count(mark) == below.count(mark) for mark in marks):
         return sum(map(len, lines[:last]))
-    return found.end() - start
+    return comments.end() - start
 
 
 def without_preamble(text: str) -> tuple[bytes, int, str | None]:

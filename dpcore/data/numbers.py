@@ -103,12 +103,12 @@ def settled(
     either = {mark: _is(cells, _pattern(mark)) for mark in ".,"}
     group = {mark: _is(cells, _one_group(mark)) for mark in ".,"}
     only = {mark: f"({either[mark]} AND NOT {either[other]})" for mark, other in (".,", ",.")}
-    found = ask({f"{kind}{m}": masks[m] for kind, masks in (("only", only), ("group", group)) for m in ".,"})
+    counts = ask({f"{kind}{m}": masks[m] for kind, masks in (("only", only), ("group", group)) for m in ".,"})
 
     def where(mark: str) -> str:
         return f"{place(f'{only[mark]} OR {group[mark]}')}, column {shown(column)}"
 
-    point, problem, note = _decided(found, where, column, delimiter, whole)
+    point, problem, note = _decided(counts, where, column, delimiter, whole)
     plain = f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
     sql = (
         f"CASE WHEN {cells} = '' THEN NULL WHEN {either[point]} THEN {_as_double(plain)} "
@@ -201,9 +201,9 @@ def read_numbers(table: Table, column: str, most: int | None = None, *, whole: b
             return table.place(int(row[0]))
 
         marks = settled("x", ask, place, column, table.delimiter, whole)
-        found = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()
-    values = np.ma.filled(np.ma.asarray(found["v"], np.float64), np.nan)
-    blank = np.asarray(found["blank"], bool)
+        columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()
+    values = np.ma.filled(np.ma.asarray(columns["v"], np.float64), np.nan)
+    blank = np.asarray(columns["blank"], bool)
     text, not_finite = values == TEXT, values == np.inf
     values = np.where(text | not_finite | (marks.problem is not None), np.nan, values)
     return Numbers(values, blank, not_finite, text, marks.problem, marks.note, marks.decimal)

@@ -115,20 +115,20 @@ def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
         InvalidInput: The file is none, or says what no data can have; all problems at once.
     """
     whole = strict_json.load(content, MOST_BYTES, "the file")
-    found = whole.members(["schema", "group_columns", "counted", *_LISTS], ["label"])
+    members = whole.members(["schema", "group_columns", "counted", *_LISTS], ["label"])
     columns: list[str | None] = []
     lists: dict[str, dict[str, IntArray] | None] = {}
     contribution = None
-    if found is not None:
-        if found["schema"].value != SCHEMA:
-            found["schema"].must_be(SCHEMA)
-        columns = [entry.text(500) for entry in found["group_columns"].entries(20) or ()]
-        if not columns and isinstance(found["group_columns"].value, list):
-            found["group_columns"].refuse("at least one column names a group")
-        contribution = found["counted"].one_of(_COUNTED)
-        if "label" in found:
-            found["label"].text(500)
-        lists = {heading: _lists(found[heading], names) for heading, names in _LISTS.items()}
+    if members is not None:
+        if members["schema"].value != SCHEMA:
+            members["schema"].must_be(SCHEMA)
+        columns = [entry.text(500) for entry in members["group_columns"].entries(20) or ()]
+        if not columns and isinstance(members["group_columns"].value, list):
+            members["group_columns"].refuse("at least one column names a group")
+        contribution = members["counted"].one_of(_COUNTED)
+        if "label" in members:
+            members["label"].text(500)
+        lists = {heading: _lists(members[heading], names) for heading, names in _LISTS.items()}
     whole.problems.raise_if_any()
     assert contribution is not None
     users, pairs, groups = (lists[heading] for heading in _LISTS)
@@ -158,11 +158,11 @@ def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
 
 def _lists(part: Part, names: tuple[str, ...]) -> dict[str, IntArray] | None:
     """Whole numbers of at least 1 under each name, all of one length."""
-    found = part.members(names)
-    if found is None:
+    members = part.members(names)
+    if members is None:
         return None
     arrays: dict[str, IntArray] = {}
-    for name, entry in found.items():
+    for name, entry in members.items():
         values = entry.value
         if not isinstance(values, list) or not 0 < len(values) <= MOST_ENTRIES:
             entry.must_be(f"a list of 1 to {MOST_ENTRIES:,} entries")

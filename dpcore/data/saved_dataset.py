@@ -232,10 +232,10 @@ def from_json(part: Part) -> Dataset | None:
 
 
 def _histogram(part: Part) -> ContributionHistogram | None:
-    found = part.members(["sizes", "users"])
-    if found is None:
+    members = part.members(["sizes", "users"])
+    if members is None:
         return None
-    sizes, users = (found[name].entries(MOST_SIZES) for name in ("sizes", "users"))
+    sizes, users = (members[name].entries(MOST_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
     if not all(type(entry.value) is int for entry in (*sizes, *users)):
@@ -249,48 +249,48 @@ def _histogram(part: Part) -> ContributionHistogram | None:
 
 
 def _layout(part: Part) -> TableLayout | None:
-    found = part.members([f.name for f in fields(TableLayout)])
-    if found is None:
+    members = part.members([f.name for f in fields(TableLayout)])
+    if members is None:
         return None
-    files = [_file_layout(entry) for entry in found["files"].entries(MOST_NAMES) or ()]
-    numbers: list[Any] = [entry.entries(2) or [] for entry in found["numbers"].entries(MOST_NAMES) or ()]
-    one_user = found["missing_is_a_user"].value
+    files = [_file_layout(entry) for entry in members["files"].entries(MOST_NAMES) or ()]
+    numbers: list[Any] = [entry.entries(2) or [] for entry in members["numbers"].entries(MOST_NAMES) or ()]
+    one_user = members["missing_is_a_user"].value
     if not files or any(len(entry) != 2 for entry in numbers) or type(one_user) is not bool:
         part.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
         return None
     marks = {mark: mark for mark in ("", ".", ",")}
     read: Any = tuple((column.text(NAME), mark.one_of(marks)) for column, mark in numbers)
-    filled: Any = tuple(column.text(NAME) for column in found["filled"].entries(MOST_NAMES) or ())
+    filled: Any = tuple(column.text(NAME) for column in members["filled"].entries(MOST_NAMES) or ())
     return TableLayout(tuple(file for file in files if file is not None), read, one_user, filled)
 
 
 def _file_layout(part: Part) -> FileLayout | None:
-    found = part.members([f.name for f in fields(FileLayout) if f.name != "names"], ["names"])
-    if found is None:
+    members = part.members([f.name for f in fields(FileLayout) if f.name != "names"], ["names"])
+    if members is None:
         return None
     given: dict[str, Any] = {
-        name: its.text(NAME) for name, its in found.items() if name not in ("kind", "skip", "names")
+        name: its.text(NAME) for name, its in members.items() if name not in ("kind", "skip", "names")
     }
-    if "names" in found:  # Files of earlier versions have none.
-        given["names"] = tuple(name.text(NAME) for name in found["names"].entries(MOST_NAMES) or ())
-    given["kind"] = found["kind"].one_of({kind.value: kind for kind in FileKind})
-    given["skip"] = found["skip"].whole(0, 10**9)
+    if "names" in members:  # Files of earlier versions have none.
+        given["names"] = tuple(name.text(NAME) for name in members["names"].entries(MOST_NAMES) or ())
+    given["kind"] = members["kind"].one_of({kind.value: kind for kind in FileKind})
+    given["skip"] = members["skip"].whole(0, 10**9)
     return FileLayout(**given)
 
 
 def _facet(name: str, part: Part) -> Any | None:
     kind = _FACETS[name]
     types = {f.name: str(f.type) for f in fields(kind)}
-    found = part.members((), tuple(types))
-    if found is None:
+    members = part.members((), tuple(types))
+    if members is None:
         return None
     before = len(part.problems.found)
-    given = {attribute: _read(attribute, types[attribute], entry) for attribute, entry in found.items()}
+    given = {attribute: _read(attribute, types[attribute], entry) for attribute, entry in members.items()}
     for attribute in _CODES:
         codes = given.get(attribute)
         # Code counts users up to the largest code: one beyond all reason would take all memory.
         if codes is not None and codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < MAX_VALUES:
-            found[attribute].refuse(f"codes must be whole numbers from 0 to {MAX_VALUES - 1:,}")
+            members[attribute].refuse(f"codes must be whole numbers from 0 to {MAX_VALUES - 1:,}")
     if len(part.problems.found) > before:
         return None
     try:
@@ -305,10 +305,10 @@ def _facet(name: str, part: Part) -> Any | None:
 def _read(attribute: str, its_type: str, part: Part) -> Any:
     kind = its_type.split(" | ")[0]
     if kind == "IntArray":
-        found = part.array("int64")
-        if found is not None and found.size and not 0 <= int(found.min()) <= int(found.max()) <= MAX_SIZE:
+        array = part.array("int64")
+        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= MAX_SIZE:
             part.refuse(f"these must be whole numbers from 0 to {MAX_SIZE:,}")
-        return found
+        return array
     if kind == "FloatArray":
         return part.array("float64", dimensions=2 if attribute == "features" else 1)
     if kind == "int":

@@ -259,13 +259,13 @@ def of_answer(answer: Answer, page: str, asks: str, made: datetime, data: Datase
 
 def versions() -> dict[str, str]:
     """Version of Sweet Spot, of Python and of `PACKAGES`, without importing any."""
-    found = {"Sweet Spot": VERSION, "Python": platform.python_version()}
+    versions = {"Sweet Spot": VERSION, "Python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def data_lines(data: Dataset) -> tuple[Line, ...]:

@@ -47,10 +47,10 @@ def _methods(methods: Methods) -> dict[str, Any]:
 
 def _line(line: Line) -> dict[str, Any]:
     texts = {"name": line.name, "value": line.value, "note": line.note, "help": line.help}
-    found: dict[str, Any] = {name: plain_text(text) for name, text in texts.items() if text}
+    parts: dict[str, Any] = {name: plain_text(text) for name, text in texts.items() if text}
     if line.number is not None:
-        found["number"] = _finite(line.number)
-    return {**found, "label": line.says}
+        parts["number"] = _finite(line.number)
+    return {**parts, "label": line.says}
 
 
 def _answer(answer: Said) -> dict[str, Any]:

@@ -77,13 +77,13 @@ def formulae(source: str) -> list[tuple[str, bool]]:
 
 def _mark(source: str) -> tuple[str, list[tuple[str, str]]]:
     """The text with markers for its formulae, and these as (LaTeX with dollars, MathML)."""
-    found: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
 
     def note(match: re.Match[str]) -> str:
-        found.append((match[0], mathml(match[1] or match[2], match[1] is not None)))
-        return f"{_OPEN}{len(found) - 1}{_CLOSE}"
+        pieces.append((match[0], mathml(match[1] or match[2], match[1] is not None)))
+        return f"{_OPEN}{len(pieces) - 1}{_CLOSE}"
 
-    return _MATH.sub(note, _INVISIBLE.sub("", source)), found
+    return _MATH.sub(note, _INVISIBLE.sub("", source)), pieces
 
 
 def _render(source: str, inline: bool) -> str:

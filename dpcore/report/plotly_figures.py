@@ -175,16 +175,16 @@ def _axis(axis: Axis) -> dict[str, object]:
             "tickfont": {"size": 11},
         }
     if axis.scale is Scale.LOG:
-        found = charts.log_axis(axis.heading, axis.limits)
+        drawn = charts.log_axis(axis.heading, axis.limits)
         if axis.number.endswith("%"):
-            found["tickformat"] = "~%"
+            drawn["tickformat"] = "~%"
     else:
-        found = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
+        drawn = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
     if axis.marked:
         places, words = zip(*axis.marked, strict=True)
-        found.pop("minor", None)
-        found |= {"tickvals": places, "ticktext": words}
-    return found
+        drawn.pop("minor", None)
+        drawn |= {"tickvals": places, "ticktext": words}
+    return drawn
 
 
 def _curve(plot: Plot, of: Curve) -> dict[str, Any]:

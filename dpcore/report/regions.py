@@ -43,9 +43,9 @@ class Grid:
 
     def of_column(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """A column as a matrix, shape (rows, columns); NaN at places that it does not name."""
-        found = np.full((self.y.size, self.x.size), np.nan)
-        found[self.places] = values
-        return found
+        cells = np.full((self.y.size, self.x.size), np.nan)
+        cells[self.places] = values
+        return cells
 
 
 def regions(
@@ -66,14 +66,14 @@ def regions(
         hover: What stands where the pointer is.
         covered: Columns that hatch places, which names avoid where they can.
     """
-    found = grid.of_column(values[0])
+    kinds_at = grid.of_column(values[0])
     few = len(kinds)
     fig.add_trace(
         {
             "type": "heatmap",
             "x": grid.x,
             "y": grid.y,
-            "z": found.astype(np.float32),
+            "z": kinds_at.astype(np.float32),
             "customdata": grid.of_column(values[1]).astype(np.float32),
             "colorscale": [[end / few, color] for at, (_, color) in enumerate(kinds) for end in (at, at + 1)],
             "zmin": -0.5,
@@ -86,7 +86,7 @@ def regions(
     free = ~np.any([grid.of_column(one) != 0.0 for one in covered], axis=0) if covered else True
     taken: list[Place] = []
     for kind, (name, color) in enumerate(kinds):
-        inside = found == kind
+        inside = kinds_at == kind
         place = _place(inside & free, taken) or _place(inside, taken)
         if place is not None:
             taken.append(place)
@@ -167,16 +167,16 @@ def border(
 def rectangles(mask: Mask, grid: Grid) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Rectangles that cover a mask: stretches of rows that are alike over neighbouring columns; on log axes."""
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (grid.x, grid.y))
-    found = []
+    outlines = []
     column = 0
     while column < grid.x.size:
         end = column + 1
         while end < grid.x.size and np.array_equal(mask[:, end], mask[:, column]):
             end += 1
         for low, high in _stretches(mask[:, column]):
-            found.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
+            outlines.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
         column = end
-    return found
+    return outlines
 
 
 def _stretches(mask: Mask) -> list[tuple[int, int]]:

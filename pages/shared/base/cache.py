@@ -38,12 +38,12 @@ def cached(
     """
 
     def of(function: Callable[P, R]) -> Callable[P, R]:
-        found = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=spinner or False)(
+        kept = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=spinner or False)(
             function
         )
         if not own_data:
-            _ABOUT_DATA.append(found)
-        return found
+            _ABOUT_DATA.append(kept)
+        return kept
 
     return of
 

@@ -34,13 +34,13 @@ def read(order: Iterable[str]) -> tuple[Question, ...]:
     Raises:
         ValueError: One calls itself otherwise than its folder.
     """
-    found: list[Question] = []
+    questions: list[Question] = []
     for name in order:
         question: Question = importlib.import_module(f"pages.{name}.question").QUESTION
         if question.name != name:
             raise ValueError(f"the question in folder {name} calls itself {question.name}")
-        found.append(question)
-    return tuple(found)
+        questions.append(question)
+    return tuple(questions)
 
 
 PAGES = read(ORDER)

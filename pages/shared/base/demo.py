@@ -33,10 +33,10 @@ def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str
             f"{ORIGINS} names the addresses of a public demo, and this is none. Set {SERVED}=1 as well, "
             f"or unset {ORIGINS}."
         )
-    found = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", one.rstrip("/")) for one in given)
-    if wrong := sorted(one for one in found if not _ORIGIN.fullmatch(one)):
+    origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", one.rstrip("/")) for one in given)
+    if wrong := sorted(one for one in origins if not _ORIGIN.fullmatch(one)):
         raise SettingsError(
             f"{ORIGINS} holds {', '.join(wrong)}. Write each address as a browser shows it, without a path: "
             f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."
         )
-    return found
+    return origins

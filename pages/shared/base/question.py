@@ -211,10 +211,10 @@ class Question:
     @functools.cached_property
     def path(self) -> str:
         """Path of the page's file, absolute. Every run of the app names all pages: looked for once."""
-        found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
-        if found is None or found.origin is None:
+        file = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
+        if file is None or file.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
-        return found.origin
+        return file.origin
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:

@@ -48,8 +48,8 @@ class Releases:
 
     @property
     def _ledgers(self) -> dict[str, Ledger]:
-        found: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
-        return found
+        ledgers: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
+        return ledgers
 
     def draw(self, make: Callable[[Charge], Any]) -> None:
         """Keep what ``make`` draws and charges; where it is refused, `say_refused` says why on the next run."""

@@ -84,13 +84,13 @@ def show_searched(of: Question, both: list[Dataset], parameters: Any) -> None:
         )
         return
     names = [one.name for one in both]
-    found: SharedChoice = done[1]
-    measure = f", {found.measure}" if found.measure else ""
+    choice: SharedChoice = done[1]
+    measure = f", {choice.measure}" if choice.measure else ""
     st.markdown(
-        f"One choice for both: **{found.choice}**{measure}. Over the least error of each it costs "
-        f"{costs_of(found.regrets, names)}. {found.certificate.sentence}"
+        f"One choice for both: **{choice.choice}**{measure}. Over the least error of each it costs "
+        f"{costs_of(choice.regrets, names)}. {choice.certificate.sentence}"
     )
-    tables.show(rows_of_search(found, names), "Both data sets at three choices", height="content")
+    tables.show(rows_of_search(choice, names), "Both data sets at three choices", height="content")
     st.caption(f"Label of these numbers: {pins.strictest([one.provenance for one in both]).label}.")
 
 

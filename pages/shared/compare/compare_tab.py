@@ -133,8 +133,8 @@ def _worked_out(of: Question, question: tuple[str, Any], compared: Against) -> O
         return None
     done = jobs.result_of(key)
     if done is not None and done[0] == question:
-        found: OverEpsilon = done[1]
-        return found
+        curves: OverEpsilon = done[1]
+        return curves
     fields.button("Compute over ε", f"{of.name}_against", "play_arrow", _start, key, question, compared)
     st.caption(f"The best bound is looked for at {len(against.FEW)} values of ε, which takes a while.")
     return None

@@ -96,7 +96,7 @@ def _rows_lost(card: Answer, data: Dataset) -> float | None:
 
 def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:
     """(what, value) of the fields that are not as at first."""
-    found = []
+    changed = []
     for name, field in of.fields.items():
         value = getattr(parameters, name)
         if value is None or value == field.first:
@@ -105,8 +105,8 @@ def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:
             words = field.names[value]
         else:
             words = wording.entered(value) if type(value) in (int, float) else to_text(value)
-        found.append((field.asked or field.label or name, words))
-    return found
+        changed.append((field.asked or field.label or name, words))
+    return changed
 
 
 # --- The list ---------------------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ Compared = Against | Ways | str
 def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
     """The function ``against_epsilon`` of the question's answer; None where it declares none."""
     module = _answers(of.name)
-    found: Callable[[Any, Any], Compared] | None = getattr(module, "against_epsilon", None)
-    return found
+    against: Callable[[Any, Any], Compared] | None = getattr(module, "against_epsilon", None)
+    return against
 
 
 def _answers(name: str) -> Any:
@@ -83,9 +83,9 @@ def compared(of: Question, parameters: Any, data: Any) -> Compared:
 
 @cached(max_entries=8)
 def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
-    found: Compared = _answers(name).against_epsilon(_data, parameters)
-    assert isinstance(found, Against | Ways | str)
-    return found
+    answer: Compared = _answers(name).against_epsilon(_data, parameters)
+    assert isinstance(answer, Against | Ways | str)
+    return answer
 
 
 # --- The second data set --------------------------------------------------------------------------------------------
@@ -93,8 +93,8 @@ def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
 
 def second() -> session.Loaded | None:
     """The data set beside the one in use."""
-    found: session.Loaded | None = st.session_state.get(keys.SECOND)
-    return found
+    second: session.Loaded | None = st.session_state.get(keys.SECOND)
+    return second
 
 
 def keep() -> None:
@@ -156,14 +156,14 @@ def with_second(of: Question, fig: go.Figure) -> tuple[go.Figure, Provenance | N
             return fig, None
         return common_choice.with_searched(fig, data.name, done[1]), data.provenance
     try:
-        found = compared(of, parameters, data)
+        curves = compared(of, parameters, data)
     except InvalidInput:  # The tab says why.
         return fig, None
-    if not isinstance(found, Against) or found.error is None or found.sharer is None:
+    if not isinstance(curves, Against) or curves.error is None or curves.sharer is None:
         return fig, None
-    if found.point is not None:
-        return _marked(fig, data.name, *found.point(parameters.epsilon)), data.provenance
-    return _drawn(fig, data.name, found, parameters.epsilon), data.provenance
+    if curves.point is not None:
+        return _marked(fig, data.name, *curves.point(parameters.epsilon)), data.provenance
+    return _drawn(fig, data.name, curves, parameters.epsilon), data.provenance
 
 
 def _marked(fig: go.Figure, name: str, x: float, y: float) -> go.Figure:
@@ -207,23 +207,23 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
         common_choice.show_searched(of, [data, beside.dataset], parameters)
         return
     both = [compared(of, parameters, one) for one in (data, beside.dataset)]
-    found = [one for one in both if isinstance(one, Against) and one.sharer is not None]
-    if len(found) < len(both):
+    sharing = [one for one in both if isinstance(one, Against) and one.sharer is not None]
+    if len(sharing) < len(both):
         alone = next((one.alone for one in both if isinstance(one, Against) and one.alone), "")
         st.caption(
             alone or "This page compares no two data sets, or one of these two lacks what it answers from."
         )
         return
-    sharers = [one.sharer(parameters.epsilon) for one in found if one.sharer is not None]
+    sharers = [one.sharer(parameters.epsilon) for one in sharing if one.sharer is not None]
     names = [data.name, beside.dataset.name]
-    show_shared(sharers, found[0].whole, found[0].bound_axis, names)
-    further = [one.further for one in found if one.further is not None]
-    if len(further) == len(found):
+    show_shared(sharers, sharing[0].whole, sharing[0].bound_axis, names)
+    further = [one.further for one in sharing if one.further is not None]
+    if len(further) == len(sharing):
         st.markdown(f"**With {further[0].name}:**")
         show_shared(
             [one.sharer(parameters.epsilon) for one in further], further[0].whole, further[0].bound, names
         )
-    for name, one in zip(names, found, strict=True):
+    for name, one in zip(names, sharing, strict=True):
         if one.note:
             st.caption(f"{plain(name)}: {one.note}")
     kinds = [data.provenance, beside.dataset.provenance]

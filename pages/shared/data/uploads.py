@@ -92,8 +92,8 @@ class Entry:
     @property
     def problems(self) -> Sequence[InputProblem]:
         """What was wrong with the last files."""
-        found: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
-        return found
+        problems: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
+        return problems
 
     def say(self) -> None:
         """Say what was wrong."""

@@ -58,7 +58,7 @@ def number(
         placeholder: Shown while it is empty.
         width: In pixels.
     """
-    found: float | None = st.number_input(
+    entered: float | None = st.number_input(
         label,
         value=None,  # else a cleared field would silently become 0
         key=key,
@@ -72,7 +72,7 @@ def number(
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {plain(InputProblem(problem.what).sentence, 300)}")
-    return found
+    return entered
 
 
 def draw(
@@ -140,11 +140,11 @@ def draw_row(of: Question, *names: str) -> None:
 
 def columns(of: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
     """Columns with a field in each, as far as there are names; returns them, for what stands beside the fields."""
-    found = st.columns(shares, vertical_alignment="bottom")
-    for column, name in zip(found, names, strict=False):
+    places = st.columns(shares, vertical_alignment="bottom")
+    for column, name in zip(places, names, strict=False):
         with column:
             draw(of, name)
-    return found
+    return places
 
 
 def start(of: Question, shares: bool = True) -> None:
@@ -304,17 +304,19 @@ def build(
     whole, refused = made(of.parameters, values, labels, names=names)
     if whole is not None:
         return whole
-    found, _ = made(of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names)
-    if found is None:
+    parameters, _ = made(
+        of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names
+    )
+    if parameters is None:
         say(refused)
         return None
     for name in aside:
         if name not in values:
             continue
-        usual = getattr(found, name)
-        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=found, names=names)
+        usual = getattr(parameters, name)
+        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=parameters, names=names)
         if changed is not None:
-            found = changed
+            parameters = changed
         else:
             shown = usual if isinstance(usual, str) else wording.number(usual) if usual is not None else ""
             until = f"{shown} is used" if shown else "it is left out"
@@ -324,7 +326,7 @@ def build(
             ]
     if state[keys.ASIDE]:
         say(p for problems in state[keys.ASIDE].values() for p in problems)
-    return found
+    return parameters
 
 
 def made(
@@ -350,13 +352,13 @@ def made(
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
     typed |= dict.fromkeys(empty, math.nan)
     try:
-        found = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
+        parameters = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
     except InvalidInput as refused:
         problems += [_named(p, names or labels) for p in refused.problems if not p.what.endswith("got nan")]
         if problems:
             return None, problems
         raise
-    return (None, problems) if problems else (found, [])
+    return (None, problems) if problems else (parameters, [])
 
 
 def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:

@@ -268,8 +268,8 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
 
 
 def _at_work(keys: Sequence[str]) -> list[Job]:
-    found = [st.session_state.get(key) for key in keys]
-    return [job for job in found if job is not None and job.running]
+    work = [st.session_state.get(key) for key in keys]
+    return [job for job in work if job is not None and job.running]
 
 
 def rerun_if_ended(key: str) -> None:

@@ -83,5 +83,5 @@ def _fits(of: Question, piece: str, value: Any) -> bool:
 
 
 def _held(key: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = st.session_state.get(key, {})
-    return found
+    shared: Mapping[str, Any] = st.session_state.get(key, {})
+    return shared

@@ -120,14 +120,14 @@ _of_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 
 def channel() -> Channel:
     """The session's."""
-    found: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
-    if found is None:
-        found = st.session_state[keys.FIGURES_AHEAD] = Channel()
-        _channels[found.token] = found
+    channel: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
+    if channel is None:
+        channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
+        _channels[channel.token] = channel
         if (run := get_script_run_ctx()) is not None:
-            found.session = run.session_id
-            _of_session[run.session_id] = found
-    return found
+            channel.session = run.session_id
+            _of_session[run.session_id] = channel
+    return channel
 
 
 def close_until_drawn(session: str, gate: Gate) -> None:
@@ -150,13 +150,13 @@ async def _serve(socket: WebSocket) -> None:
         token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
     except (TimeoutError, WebSocketDisconnect, KeyError):  # KeyError: bytes came, no text
         token = ""
-    found = _channels.get(token)
-    if found is None:
+    channel = _channels.get(token)
+    if channel is None:
         await socket.close(UNKNOWN)
         return
     listener = Listener()
-    found.add(listener)
-    del found  # The session alone keeps its channel.
+    channel.add(listener)
+    del channel  # The session alone keeps its channel.
     writing = asyncio.create_task(listener.write(socket))
     try:
         with contextlib.suppress(KeyError):
@@ -174,8 +174,8 @@ def is_connected(token: str) -> bool:
     After a connection was lost, a browser may have been given another session: the server was started anew, or has let
     go of the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
     """
-    found = _channels.get(token)
-    return found is not None and st.runtime.exists() and _is_active(found.session)
+    channel = _channels.get(token)
+    return channel is not None and st.runtime.exists() and _is_active(channel.session)
 
 
 def _is_active(session: str) -> bool:

@@ -99,10 +99,10 @@ def draw(
 
 def _moved(mounted: str, field: str) -> None:
     """Put the number at which the handle was let go into its field; runs before the page does."""
-    found = st.session_state[mounted].moved
+    moved = st.session_state[mounted].moved
     # The browser is not believed: what is no number in reach is left where it came from.
-    if isinstance(found, (int, float)) and math.isfinite(found) and found > 0:
-        st.session_state[field] = float(found)
+    if isinstance(moved, (int, float)) and math.isfinite(moved) and moved > 0:
+        st.session_state[field] = float(moved)
 
 
 def message(

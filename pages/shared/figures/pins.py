@@ -86,8 +86,8 @@ class Pin:
 
 def all_pins() -> tuple[Pin, ...]:
     """Every pin of the session, oldest first."""
-    found: tuple[Pin, ...] = st.session_state.get(keys.PINS, ())
-    return found
+    pinned: tuple[Pin, ...] = st.session_state.get(keys.PINS, ())
+    return pinned
 
 
 def of(question: str) -> tuple[Pin, ...]:
@@ -102,21 +102,21 @@ def keep(pins: Iterable[Pin]) -> None:
 
 def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
     """The pins of private data, and the others."""
-    found = [pin for pin in held if isinstance(pin, Pin)]
-    private = tuple(pin for pin in found if pin.disclosure is Disclosure.PRIVATE)
-    return private, tuple(pin for pin in found if pin not in private)
+    pins = [pin for pin in held if isinstance(pin, Pin)]
+    private = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
+    return private, tuple(pin for pin in pins if pin not in private)
 
 
 def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
     """All pins of both; one that both have stands once, under its first name. Names are unique within a question."""
-    found = list(first)
-    known = {_what(pin) for pin in found}
+    together = list(first)
+    known = {_what(pin) for pin in together}
     for pin in more:
         if _what(pin) not in known:
-            taken = {other.name for other in found if other.question == pin.question}
-            found.append(replace(pin, name=_free(pin.name, taken)))
+            taken = {other.name for other in together if other.question == pin.question}
+            together.append(replace(pin, name=_free(pin.name, taken)))
             known.add(_what(pin))
-    return tuple(found)
+    return tuple(together)
 
 
 def _what(pin: Pin) -> tuple[str, ...]:
@@ -178,16 +178,16 @@ def curve_of(fig: go.Figure) -> Curve | None:
     """The first main curve of a figure with its best point; None where it has none, as a heat map, or over names."""
     lines = [t for t in fig.data if t.type == "scatter" and t.x is not None and t.y is not None]
     main = (t for t in lines if t.mode in MAIN_MODES and (t.line.width or 0) >= MAIN_WIDTH and len(t.x) > 2)
-    found = next(main, None)
-    if found is None:
+    curve = next(main, None)
+    if curve is None:
         return None
     try:
-        x, y = (np.asarray(values, dtype=np.float64) for values in (found.x, found.y))
+        x, y = (np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y))
     except (TypeError, ValueError):  # Over names or dates it is none that could be laid over another.
         return None
     if x.size > MOST_POINTS or not np.isfinite(x).all():
         return None
-    on = _axes_named(found)
+    on = _axes_named(curve)
     marked = (
         (float(t.x[0]), float(t.y[0]))
         for t in lines
@@ -295,9 +295,9 @@ def _places(axis: go.layout.XAxis | go.layout.YAxis, values: FloatArray) -> Floa
     if axis.range is None:
         return np.full(values.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log10(values) if axis.type == "log" else values
+        places = np.log10(values) if axis.type == "log" else values
     low, high = (float(end) for end in axis.range)
-    return np.asarray((found - low) / (high - low))
+    return np.asarray((places - low) / (high - low))
 
 
 def plain_name(text: str, most: int = 48) -> str:
@@ -308,10 +308,10 @@ def plain_name(text: str, most: int = 48) -> str:
 
 def strictest(kinds: Iterable[Provenance]) -> Provenance:
     """What must stand on something made of all of these: private before a release before public."""
-    found = list(kinds)
-    if Disclosure.PRIVATE in found:
+    labels = list(kinds)
+    if Disclosure.PRIVATE in labels:
         return Disclosure.PRIVATE
-    return next((kind for kind in found if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
+    return next((kind for kind in labels if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
 def main_figure(fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Provenance, str]:

@@ -104,7 +104,7 @@ class Step:
 
 def draw(of: Question, run: page_run.Drawn) -> None:
     """Draw it, once the page has drawn its answer."""
-    found = steps(of, run)
+    shown = steps(of, run)
     told = [
         {
             "name": step.name,
@@ -113,10 +113,10 @@ def draw(of: Question, run: page_run.Drawn) -> None:
             "goal": step.goal,
             "press": step.press,
         }
-        for step in found
+        for step in shown
     ]
     pressed = _mount(key="strip", data={"steps": tuple(told)}, height=HEIGHT, on_step_change=_nothing).step
-    page = next((step.page for step in found if step.name == pressed), "")
+    page = next((step.page for step in shown if step.name == pressed), "")
     if page:
         st.switch_page(catalogue.page(page).path)
 

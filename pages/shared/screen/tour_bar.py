@@ -44,11 +44,11 @@ def draw(of: Question, now: Tour) -> None:
     text, buttons = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
     here = tour.stops()[now.number - 1]
     step = tour.step_of(here)
-    found = tour.answer_now(step, now, st.session_state[keys.PAGE_PARAMETERS]) if of is here else ""
+    answer = tour.answer_now(step, now, st.session_state[keys.PAGE_PARAMETERS]) if of is here else ""
     with text:
-        st.markdown(words(of, here, step, now, found))
+        st.markdown(words(of, here, step, now, answer))
     with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        _buttons(of is here and tour.as_declared(step), now, bool(found))
+        _buttons(of is here and tour.as_declared(step), now, bool(answer))
 
 
 def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) -> str:

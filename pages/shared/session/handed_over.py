@@ -28,12 +28,12 @@ def open_once() -> None:
         st.session_state[keys.LINK_PROBLEMS] = (GONE,)
         return
     try:
-        found = session_file.read(content)
+        handed = session_file.read(content)
     except InvalidInput as refused:
         st.session_state[keys.LINK_PROBLEMS] = tuple(refused.problems)
         return
-    session_file.apply(found.content)
-    left_out = tuple(InputProblem(f"not handed over: {words}") for words in found.left_out)
-    st.session_state[keys.LINK_PROBLEMS] = (*found.not_followed, *left_out)
-    if (page := catalogue.named(found.page)) is not None:
+    session_file.apply(handed.content)
+    left_out = tuple(InputProblem(f"not handed over: {words}") for words in handed.left_out)
+    st.session_state[keys.LINK_PROBLEMS] = (*handed.not_followed, *left_out)
+    if (page := catalogue.named(handed.page)) is not None:
         st.switch_page(page.path)

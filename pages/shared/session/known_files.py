@@ -46,16 +46,16 @@ class KnownFile:
 
 def take() -> tuple[KnownFile, ...]:
     """All that are known, the last one first."""
-    found: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
-    return found
+    files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
+    return files
 
 
 def keep(files: Sequence[KnownFile]) -> None:
     """Know these, too; of files with the same columns the first one counts."""
-    found: dict[tuple[str, ...], KnownFile] = {}
+    latest: dict[tuple[str, ...], KnownFile] = {}
     for file in (*files, *take()):
-        found.setdefault(file.columns, file)
-    st.session_state[keys.KNOWN_FILES] = tuple(found.values())[:MOST]
+        latest.setdefault(file.columns, file)
+    st.session_state[keys.KNOWN_FILES] = tuple(latest.values())[:MOST]
 
 
 def with_columns(columns: Sequence[str]) -> KnownFile | None:

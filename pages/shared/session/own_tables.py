@@ -45,27 +45,27 @@ class OwnTable:
     @property
     def dataset(self) -> Dataset:
         """The data, with the facet `table`."""
-        found: Dataset = self.used.dataset
-        return found
+        dataset: Dataset = self.used.dataset
+        return dataset
 
 
 def upload_of(of: Question) -> TableUpload | None:
     """The page's upload; None where it has none."""
     if not of.own_file:
         return None
-    found: TableUpload = importlib.import_module(f"pages.{of.name}.upload").UPLOAD
-    return found
+    upload: TableUpload = importlib.import_module(f"pages.{of.name}.upload").UPLOAD
+    return upload
 
 
 def take(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """The tables in use in a session of this state, by name of the page."""
-    found: dict[str, OwnTable] = {}
+    tables: dict[str, OwnTable] = {}
     for of in catalogue.PAGES:
         used = state.get(of.file_key) if of.file_key else None
         upload = upload_of(of) if used is not None else None
         if upload is not None:
-            found[of.name] = OwnTable(used, _entered(of, upload, state))
-    return found
+            tables[of.name] = OwnTable(used, _entered(of, upload, state))
+    return tables
 
 
 def _entered(of: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
@@ -103,7 +103,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
         tables: By name of the page.
         room: Bytes that their arrays may take.
     """
-    found: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     left_out: list[str] = []
     for name, table in tables.items():
         saved = saved_dataset.to_json(table.dataset, room)
@@ -114,8 +114,8 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
         room = saved.room
         left_out += saved.left_out
         design = getattr(table.used, "design", None)
-        found[name] = table_to_json(saved.content, table.used.account, design, table.entered)
-    return found, left_out
+        written[name] = table_to_json(saved.content, table.used.account, design, table.entered)
+    return written, left_out
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -136,24 +136,24 @@ def from_json(part: Part) -> dict[str, OwnTable]:
 
 def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
     before = len(part.problems.found)
-    found = part.members(["content", "account", "design", "entered", "seal"])
-    if found is None:
+    members = part.members(["content", "account", "design", "entered", "seal"])
+    if members is None:
         return None
-    account, seal = found["account"].text(DIGEST), found["seal"].text(DIGEST)
-    dataset = saved_dataset.from_json(found["content"])
-    design = None if found["design"].value is None else _design(found["design"])
+    account, seal = members["account"].text(DIGEST), members["seal"].text(DIGEST)
+    dataset = saved_dataset.from_json(members["content"])
+    design = None if members["design"].value is None else _design(members["design"])
     if len(part.problems.found) > before or dataset is None or account is None:
         return None
-    if seal != seal_of(account, dataset.digest, found["design"].value):
-        found["account"].refuse("this is not the account of these data: the file was changed or damaged")
+    if seal != seal_of(account, dataset.digest, members["design"].value):
+        members["account"].refuse("this is not the account of these data: the file was changed or damaged")
     if dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
-        found["content"].refuse("a table of a page's own holds features and labels, and is no release")
+        members["content"].refuse("a table of a page's own holds features and labels, and is no release")
         return None
-    entered = _entered_of(found["entered"], of, upload)
+    entered = _entered_of(members["entered"], of, upload)
     names = dataset.table.feature_names
     for one in () if design is None else design.features:
         if one.kind is FeatureKind.NUMERIC and one.column not in names:
-            found["design"].refuse("there is no such feature in the table")
+            members["design"].refuse("there is no such feature in the table")
     if len(part.problems.found) > before:
         return None
     try:
@@ -167,14 +167,14 @@ def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
 
 
 def _design(part: Part) -> Design | None:
-    found = part.members(["label", "user", "features", "intercept"])
-    if found is None:
+    members = part.members(["label", "user", "features", "intercept"])
+    if members is None:
         return None
     before = len(part.problems.found)
     kinds = {kind.value: kind for kind in FeatureKind}
-    label, user = (found[name].text(saved_dataset.NAME) for name in ("label", "user"))
+    label, user = (members[name].text(saved_dataset.NAME) for name in ("label", "user"))
     features = []
-    for entry in found["features"].entries(MAX_FEATURES) or ():
+    for entry in members["features"].entries(MAX_FEATURES) or ():
         parts = entry.entries(3 + MAX_LEVELS) or []
         if len(parts) < 3:
             entry.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
@@ -185,18 +185,18 @@ def _design(part: Part) -> Design | None:
         if column is not None and kind is not None and reference is not None:
             listed = tuple(level for level in levels if level is not None)
             features.append(Feature(column, kind, reference, listed))
-    intercept = found["intercept"].value
+    intercept = members["intercept"].value
     if not isinstance(intercept, bool):
-        found["intercept"].must_be("true or false")
+        members["intercept"].must_be("true or false")
     if len({one.column for one in features}) < len(features):
-        found["features"].refuse("a column stands at two features")
+        members["features"].refuse("a column stands at two features")
     if len(part.problems.found) > before or label is None or user is None:
         return None
     return Design(label, user, tuple(features), intercept)
 
 
 def _entered_of(part: Part, of: Question, upload: TableUpload) -> dict[str, float]:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, entry in (part.named(MOST_ENTRIES) or {}).items():
         number = entry.number()
         known = bool(upload.about_columns) and name.startswith(upload.about_columns)
@@ -205,5 +205,5 @@ def _entered_of(part: Part, of: Question, upload: TableUpload) -> dict[str, floa
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")
         elif number is not None:
-            found[name] = number
-    return found
+            numbers[name] = number
+    return numbers

@@ -25,42 +25,42 @@ _NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
 
 def to_json(pin: Pin) -> dict[str, Any]:
     """The pin; every digit of its curve."""
-    found: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
-    found |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
-    found |= {name: getattr(pin, name) for name in _NUMBERS}
-    found["settings"] = [[cut(text, TEXT) for text in pair] for pair in pin.settings[:SETTINGS]]
-    found["disclosure"] = (
+    entry: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
+    entry |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
+    entry |= {name: getattr(pin, name) for name in _NUMBERS}
+    entry["settings"] = [[cut(text, TEXT) for text in pair] for pair in pin.settings[:SETTINGS]]
+    entry["disclosure"] = (
         facts_to_json(pin.disclosure) if isinstance(pin.disclosure, ReleaseFacts) else pin.disclosure.value
     )
     curve = pin.curve
-    found["curve"] = None if curve is None else {
+    entry["curve"] = None if curve is None else {
         "x": array(curve.x), "y": array(curve.y), "axes": list(curve.axes), "on": list(curve.on),
         "best": None if curve.best is None else list(curve.best),
     }  # fmt: skip
-    return found
+    return entry
 
 
 def from_json(part: Part) -> tuple[Pin, ...]:
     """The pins of a file; those of questions that are not there are left out. Problems are noted."""
-    found = [_pin(entry) for entry in part.entries(MOST) or ()]
-    return tuple(pin for pin in found if pin is not None)
+    pins = [_pin(entry) for entry in part.entries(MOST) or ()]
+    return tuple(pin for pin in pins if pin is not None)
 
 
 def _pin(part: Part) -> Pin | None:
-    found = part.members([field.name for field in dataclasses.fields(Pin)])
-    if found is None:
+    members = part.members([field.name for field in dataclasses.fields(Pin)])
+    if members is None:
         return None
     before = len(part.problems.found)
-    given: dict[str, Any] = {name: found[name].text(TEXT) for name in _TEXTS}
+    given: dict[str, Any] = {name: members[name].text(TEXT) for name in _TEXTS}
     for name, (low, high) in _NUMBERS.items():
-        given[name] = number = None if found[name].value is None else found[name].number()
+        given[name] = number = None if members[name].value is None else members[name].number()
         if number is not None and not low <= number <= high:
-            found[name].refuse(f"this must lie between {low:g} and {high:g}")
+            members[name].refuse(f"this must lie between {low:g} and {high:g}")
     for name in _PAIRS:
-        given[name] = _texts(found[name], 2)
-    settings = [_texts(entry, 2) for entry in found["settings"].entries(SETTINGS) or ()]
-    curve = None if found["curve"].value is None else _curve(found["curve"])
-    disclosure = _disclosure(found["disclosure"])
+        given[name] = _texts(members[name], 2)
+    settings = [_texts(entry, 2) for entry in members["settings"].entries(SETTINGS) or ()]
+    curve = None if members["curve"].value is None else _curve(members["curve"])
+    disclosure = _disclosure(members["disclosure"])
     if len(part.problems.found) > before or disclosure is None:
         return None
     if catalogue.named(given["question"]) is None:
@@ -80,25 +80,25 @@ def _texts(part: Part, length: int) -> tuple[str, ...] | None:
 
 def _disclosure(part: Part) -> Provenance | None:
     if isinstance(part.value, dict):
-        found = part.members(FACTS)
-        return None if found is None else facts_of(found, part)
+        members = part.members(FACTS)
+        return None if members is None else facts_of(members, part)
     return part.one_of({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})
 
 
 def _curve(part: Part) -> Curve | None:
-    found = part.members(["x", "y", "axes", "best", "on"])
-    if found is None:
+    members = part.members(["x", "y", "axes", "best", "on"])
+    if members is None:
         return None
-    x, y, axes = found["x"].array("float64"), found["y"].array("float64"), _texts(found["axes"], 4)
-    on = _texts(found["on"], 2)
+    x, y, axes = members["x"].array("float64"), members["y"].array("float64"), _texts(members["axes"], 4)
+    on = _texts(members["on"], 2)
     if on is not None and not all(_AXIS.fullmatch(name) for name in on):
-        found["on"].refuse("axes are called x and y, with a number behind it where there are several")
+        members["on"].refuse("axes are called x and y, with a number behind it where there are several")
         return None
     best = None
-    if found["best"].value is not None:
-        ends = [entry.number() for entry in found["best"].entries(2) or ()]
+    if members["best"].value is not None:
+        ends = [entry.number() for entry in members["best"].entries(2) or ()]
         if len(ends) != 2:
-            found["best"].refuse("a point has two numbers")
+            members["best"].refuse("a point has two numbers")
         best = tuple(ends)
     if x is None or y is None or axes is None or on is None:
         return None

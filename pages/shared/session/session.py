@@ -84,8 +84,8 @@ def loaded() -> Loaded:
     """The session's data; the default sample before anything was chosen."""
     if keys.LOADED not in st.session_state:
         use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
-    found: Loaded = st.session_state[keys.LOADED]
-    return found
+    in_use: Loaded = st.session_state[keys.LOADED]
+    return in_use
 
 
 def dataset() -> Dataset:
@@ -235,10 +235,10 @@ def _fields_held() -> dict[str, Any]:
 
 def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
     """The pins among what was set aside, at one time and another."""
-    found: tuple[pins.Pin, ...] = ()
+    together: tuple[pins.Pin, ...] = ()
     for held in aside:
-        found = pins.joined(found, held.get(keys.PINS, ()))
-    return found
+        together = pins.joined(together, held.get(keys.PINS, ()))
+    return together
 
 
 def _forget(with_values: bool) -> dict[str, Any]:

@@ -110,9 +110,9 @@ def leave() -> Holder:
     """Leave what the session holds now where the button finds it: references, nothing is copied or looked at."""
     state = st.session_state.to_dict()
     state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
-    found: Holder = st.session_state.setdefault(keys.SESSION_FILE, Holder(state))
-    found.state = state
-    return found
+    holder: Holder = st.session_state.setdefault(keys.SESSION_FILE, Holder(state))
+    holder.state = state
+    return holder
 
 
 def take(state: Mapping[Any, Any] | None = None) -> Content:
@@ -205,30 +205,30 @@ def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | No
     """The data, what is left out of them, and the bytes that are left for more."""
     if loaded is None:
         return None, [], room
-    found: dict[str, Any] = {"origin": loaded.origin.kind, "generator": dict(loaded.origin.fields)}
+    entry: dict[str, Any] = {"origin": loaded.origin.kind, "generator": dict(loaded.origin.fields)}
     if loaded.origin.kind not in (session.UPLOADED, session.RELEASED):
-        return found, [], room
+        return entry, [], room
     saved: SavedDataset = saved_dataset.to_json(loaded.dataset, room)
     left_out = list(saved.left_out)
     if saved.content is None:
         return None, left_out, room
     room = saved.room
-    found["content"] = saved.content
+    entry["content"] = saved.content
     if loaded.made_of is not None:
         behind, more, room = _data(loaded.made_of, room)
         left_out += more
         if behind is not None:
-            found |= {"made_of": behind, "set_aside": _by_question(loaded.set_aside)}
-    return found, left_out, room
+            entry |= {"made_of": behind, "set_aside": _by_question(loaded.set_aside)}
+    return entry, left_out, room
 
 
 def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    by_question: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
         if _is_field(key):
             name, _, entry = key.partition(".")
-            found.setdefault(name, {})[entry] = written(value)
-    return found
+            by_question.setdefault(name, {})[entry] = written(value)
+    return by_question
 
 
 def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def read(content: bytes) -> Found:
     if not isinstance(whole.value, dict) or whole.value.get("schema") != SCHEMA:
         whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         whole.problems.raise_if_any()
-    found = whole.members(
+    members = whole.members(
         [
             "schema",
             "made_with",
@@ -298,27 +298,27 @@ def read(content: bytes) -> Found:
         ["own", "drawn", "files", "page"],  # Files of before have none.
     )
     whole.problems.raise_if_any()
-    assert found is not None
+    assert members is not None
     for name in ("made_with", "label", "saved"):
-        found[name].text(saved_dataset.SENTENCE)
-    left_out = [entry.text(saved_dataset.SENTENCE) for entry in found["left_out"].entries(100) or ()]
+        members[name].text(saved_dataset.SENTENCE)
+    left_out = [entry.text(saved_dataset.SENTENCE) for entry in members["left_out"].entries(100) or ()]
     aside = Problems()  # Of settings: they are said, and the rest is followed.
-    epsilon = _epsilon(found["epsilon"], aside)
-    loaded = None if found["data"].value is None else _loaded(found["data"], aside)
-    second = None if found["second"].value is None else _loaded(found["second"], aside, behind=True)
-    accounts = _read_accounts(found["accounts"])
-    settings = _settings(found["settings"], aside)
-    pinned = pins_json.from_json(found["pins"])
-    own = own_tables.from_json(found["own"]) if "own" in found else {}
-    drawn = last_releases.from_json(found["drawn"], accounts) if "drawn" in found else {}
-    files = known_files.from_json(found["files"]) if "files" in found else ()
+    epsilon = _epsilon(members["epsilon"], aside)
+    loaded = None if members["data"].value is None else _loaded(members["data"], aside)
+    second = None if members["second"].value is None else _loaded(members["second"], aside, behind=True)
+    accounts = _read_accounts(members["accounts"])
+    settings = _settings(members["settings"], aside)
+    pinned = pins_json.from_json(members["pins"])
+    own = own_tables.from_json(members["own"]) if "own" in members else {}
+    drawn = last_releases.from_json(members["drawn"], accounts) if "drawn" in members else {}
+    files = known_files.from_json(members["files"]) if "files" in members else ()
     whole.problems.raise_if_any()
     held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn, files)
     pages = {of.name: of.name for of in catalogue.PAGES}
-    page = found["page"].one_of(pages) if "page" in found else None
+    page = members["page"].one_of(pages) if "page" in members else None
     whole.problems.raise_if_any()
     said = tuple(str(words) for words in left_out)
-    return Found(held, tuple(aside.found), said, found["saved"].value, page or "")
+    return Found(held, tuple(aside.found), said, members["saved"].value, page or "")
 
 
 def _epsilon(part: Part, aside: Problems) -> float | None:
@@ -331,15 +331,15 @@ def _epsilon(part: Part, aside: Problems) -> float | None:
 
 
 def _loaded(part: Part, aside: Problems, behind: bool = False) -> session.Loaded | None:
-    found = part.members(["origin", "generator"], ["content", "made_of", "set_aside"])
-    if found is None:
+    members = part.members(["origin", "generator"], ["content", "made_of", "set_aside"])
+    if members is None:
         return None
-    kind, entered = found["origin"].text(40), found["generator"].named(links.MAX_FIELDS)
+    kind, entered = members["origin"].text(40), members["generator"].named(links.MAX_FIELDS)
     if kind is None or entered is None:
         return None
     texts = {name: entry.text(MAX_TEXT) for name, entry in entered.items()}
     if kind not in (session.UPLOADED, session.RELEASED):
-        if set(found) != {"origin", "generator"} or None in texts.values():
+        if set(members) != {"origin", "generator"} or None in texts.values():
             part.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
         origin = session.Origin(kind, typing.cast(dict[str, str], texts))
@@ -349,19 +349,19 @@ def _loaded(part: Part, aside: Problems, behind: bool = False) -> session.Loaded
             for problem in refused.problems:
                 part.refuse(problem.what)
             return None
-    if "content" not in found or texts:
+    if "content" not in members or texts:
         part.refuse("uploaded data and releases are their content, and have no parameters")
         return None
-    dataset = saved_dataset.from_json(found["content"])
+    dataset = saved_dataset.from_json(members["content"])
     if dataset is not None and (dataset.release is not None) != (kind == session.RELEASED):
         part.refuse("data are a release exactly where they say what it guarantees")
     made_of, set_aside = None, {}
-    if "made_of" in found:
+    if "made_of" in members:
         if behind or kind != session.RELEASED:
             part.refuse("only a release in use is made of other data")
             return None
-        made_of = _loaded(found["made_of"], aside, behind=True)
-        set_aside = _settings(found["set_aside"], aside) if "set_aside" in found else {}
+        made_of = _loaded(members["made_of"], aside, behind=True)
+        set_aside = _settings(members["set_aside"], aside) if "set_aside" in members else {}
     return None if dataset is None else session.Loaded(dataset, session.Origin(kind), made_of, set_aside)
 
 
@@ -381,10 +381,10 @@ def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
 def _ledger(part: Part) -> Ledger | None:
     releases, marks = [], []
     for entry in part.entries(MOST_RELEASES) or ():
-        found = entry.members([*FACTS, "mark"])
-        if found is None:
+        members = entry.members([*FACTS, "mark"])
+        if members is None:
             return None
-        facts, mark = facts_of(found, entry), found["mark"].text(40)
+        facts, mark = facts_of(members, entry), members["mark"].text(40)
         if facts is None or mark is None:
             return None
         releases.append(facts)
@@ -397,14 +397,14 @@ def _ledger(part: Part) -> Ledger | None:
 
 def _settings(part: Part, aside: Problems) -> dict[str, Any]:
     """Session key to value of what is good."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, held in (Part(part.value, part.place, aside).named(200) or {}).items():
         question = catalogue.named(name)
         if question is None or question.parameters is None:
             held.refuse("there is no such question here")
             continue
-        found |= _fields(question, held.named(200) or {}, aside)
-    return found
+        settings |= _fields(question, held.named(200) or {}, aside)
+    return settings
 
 
 def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str, Any]:

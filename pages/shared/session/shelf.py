@@ -56,8 +56,8 @@ class Tour:
 
 def tour() -> Tour | None:
     """The tour that is on; None without one."""
-    found: Tour | None = st.session_state.get(keys.TOUR)
-    return found
+    touring: Tour | None = st.session_state.get(keys.TOUR)
+    return touring
 
 
 def take(loaded: Any) -> Before:

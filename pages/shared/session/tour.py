@@ -67,8 +67,8 @@ def stops() -> tuple[Question, ...]:
 
 def step_of(question: Question) -> Step:
     """The step that a question declares."""
-    found: Step = importlib.import_module(f"pages.{question.name}.tour").STEP
-    return found
+    step: Step = importlib.import_module(f"pages.{question.name}.tour").STEP
+    return step
 
 
 def begin() -> None:
@@ -140,8 +140,8 @@ def answer_now(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not moved and not tour.asked:
         return ""
     data, asked = session.dataset(), step.at(value if moved else step.goal)
-    found = _answer(stops()[tour.number - 1].name, data.digest, asked, data)
-    return f"{found} {OTHERWISE}" if moved and parameters != asked else found
+    answer = _answer(stops()[tour.number - 1].name, data.digest, asked, data)
+    return f"{answer} {OTHERWISE}" if moved and parameters != asked else answer
 
 
 OTHERWISE = "(This is with the step's other settings.)"
@@ -164,8 +164,8 @@ def marks() -> dict[str, str]:
     if tour is None:
         return {}
     origin: session.Origin = tour.before.loaded.origin
-    found = {MARK: str(tour.number), BEFORE: origin.kind}
-    return found | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}
+    named = {MARK: str(tour.number), BEFORE: origin.kind}
+    return named | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}
 
 
 def is_mark(name: str) -> bool:
