@@ -271,10 +271,15 @@ def drawn(
     prior: Prior | SmallFirst | None,
     epsilon: float,
     largest: int = LARGEST,
+    margin: bool = True,
 ) -> float:
-    """Mean of the errors of ``of`` over draws that aim at ``aims``."""
+    """Mean of the errors of ``of`` over draws that aim at ``aims``; without ``margin`` just at that."""
     problem = ChoiceProblem(aims, epsilon, largest, prior=prior)
-    return float(choice.probabilities(problem, histogram) @ costs(of, histogram)(problem.candidates))
+    law = choice.probabilities(problem, histogram)
+    if not margin:
+        far = aims.distances(histogram, problem.candidates)
+        law = np.exp(choice.log_softmax(choice.logits(problem, far, np.array([epsilon]))))[0]
+    return float(law @ costs(of, histogram)(problem.candidates))
 
 
 def binned(histogram: ContributionHistogram, of: Condition, epsilon: float, largest: int = LARGEST) -> float:
@@ -441,13 +446,14 @@ def weights_and_margins(held: list[Table]) -> None:
             if condition.best_bound(h) <= 0.0:
                 return {}
             now = asked.choice.prior
-            found: Ways = {"alike": lambda e: drawn(h, condition, condition, None, e)}
+            found: Ways = {"alike": lambda e: drawn(h, condition, condition, None, e, margin=False)}
             if now is not None:
                 found["as it is"] = lambda e: drawn(h, condition, condition, now, e)
             if isinstance(condition, RankedSum):
                 price = condition.price
+                found["T^-1.5, no margin"] = lambda e: drawn(h, condition, condition, now, e, margin=False)
                 found["T^-2, margin 2 / epsilon_c"] = lambda e: drawn(
-                    h, condition, RankedSum(price, 2.0 / e), SmallFirst(2.0), e
+                    h, condition, RankedSum(price, 2.0 / e), SmallFirst(2.0), e, margin=False
                 )
             return found
 

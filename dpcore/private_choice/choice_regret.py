@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.private_choice import scores
-from dpcore.private_choice.choice import ChoiceProblem, log_softmax, logits
+from dpcore.private_choice.choice import ChoiceProblem, distances_over, log_softmax, logits
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.scores import SizeQuantile
 
@@ -84,7 +84,7 @@ def regret(
         for value in factors:
             problems.between(*SCALE_RANGE, scale=float(value))
     checked_users(histogram, float(factors.max()))
-    far = problem.condition.distances(histogram, problem.candidates, [float(k) for k in factors])
+    far = distances_over(problem, histogram, eps, [float(k) for k in factors])
     rows = [
         _at_scale(problem, histogram, steps, eps, float(k)) for steps, k in zip(far, factors, strict=True)
     ]

@@ -80,7 +80,7 @@ class PrivateParameters:
             table. At 0 rows are independent, and the best bound is that of a population, too.
         share: For a quantile, in (0, 1).
         margin: For a sum, how many users more than 1/epsilon to leave above the bound, from 0 to 1e12: with few users
-            there, a draw easily lands above them all.
+            there, a draw easily lands above them all. A draw adds some by itself (`scores.RankedSum.steadied`).
         guess: A public guess of the number, at least 1, in rows per user; None for none.
         factor: The number lies within this factor of the guess with a chance of about two in three, in
             `choice.FACTOR_RANGE`; None without a guess.

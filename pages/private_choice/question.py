@@ -95,7 +95,8 @@ QUESTION = Question(
         "margin": public(
             "Margin, in users",
             "The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where "
-            "more noise is all that it brings. Aiming at this many users more costs a little bias instead.",
+            "more noise is all that it brings. Aiming at this many users more costs a little bias instead. A draw adds "
+            "2/ε users by itself, at most as many again.",
             sentence="The margin",
             asked="Margin, users",
         ),
