@@ -13,6 +13,7 @@ from dpcore.common import wording
 from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.mean import private_counts, worst_values
 from dpcore.mean.answer.found import MeanFound
+from dpcore.mean.user_effects import bounded_mean
 
 UNIT = "unit of the values"
 MEAN_OVER_USERS = "Mean over users"
@@ -82,8 +83,30 @@ def facts(found: MeanFound, most: Whatever | None) -> dict[str, str]:
                 f"{share} of it, adds an error of its own."
             )
         said["Whatever the values"] = sentence
+    said |= _at_which_mean(found)
     said[MEAN_OVER_USERS] = over_users_words(found)
     return said
+
+
+def _at_which_mean(found: MeanFound) -> dict[str, str]:
+    """Where counts are private the noise depends on the mean; the answer goes by that of all rows, whatever the bound.
+
+    One factor for all bounds keeps the error a quadratic on every piece, so that the best bound is exact for it.
+    """
+    problem, clamped = found.problem, found.clamped
+    if not isinstance(problem, private_counts.PrivateCountsProblem):
+        return {}
+    if problem.value_mean is None or clamped is None:
+        return {"At which mean": "the noise is computed for the mean at which it is largest, L or U."}
+    there = float(bounded_mean(clamped, float(found.cap.max_contributions)))
+    moved = replace(problem, value_mean=min(max(there - clamped.lower, 0.0), problem.value_bound))
+    change = wording.change(math.sqrt(moved.privacy_factor), math.sqrt(problem.privacy_factor))
+    return {
+        "At which mean": (
+            f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
+            f"that of the bounded rows, {wording.number(there)}, it is {change}."
+        )
+    }
 
 
 def _clamped(found: MeanFound) -> bool:

@@ -6,8 +6,10 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpcore as ss
 from dpcore.common import alike
 from dpcore.data import samples
 from dpcore.learning import LearningParameters
@@ -54,10 +56,8 @@ def test_pages_say_the_figure_of_their_rows():
 
 
 def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
-    rows = of_groups(SHOP, PerGroupParameters(1.0))
-    assert rows.facts[alike.NAME].startswith("nothing is assumed")
-    assert not numbers_of(rows)
     mean = of_groups(SHOP, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=100.0))
+    assert mean.facts[alike.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
     pairs = mean.found.problem.pairs
     each = []
@@ -65,3 +65,21 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
         s = pairs.rows[pairs.group_codes == group].astype(float)
         each.append(math.sqrt(1.0 + alike.ASSUMED_SHARE * ((s**2).sum() / s.sum() - 1.0)))
     assert (middle, worst) == (pytest.approx(np.median(each), rel=5e-3), pytest.approx(max(each), rel=5e-3))
+
+
+def test_regression_says_by_how_much_the_best_weights_err_more():
+    """The features are public; the fact is that of the matrix that stands in the answer."""
+    generator = np.random.default_rng(2)
+    codes = np.repeat(np.arange(12), generator.integers(1, 8, 12))
+    features = np.column_stack((np.ones(codes.size), generator.normal(size=codes.size)))
+    answer = ss.regression_weights(
+        pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
+        user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
+    )  # fmt: skip
+    ours, rho = answer.found.ours, alike.ASSUMED_SHARE
+    by_user = sum(((ours.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
+    effect = 1.0 - rho + rho * by_user / (ours.matrix**2).sum()
+    assert numbers_of(answer) == [pytest.approx(effect, rel=5e-3)]
+    (error,) = re.findall(r"standard error ([\d.]+) instead", answer.facts[alike.NAME])
+    expected = math.sqrt(effect * ours.sampling_variance + ours.privacy_variance)
+    assert float(error) == pytest.approx(expected, rel=5e-3)
