@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dpcore import mean
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.mean import private_counts, worst_values
 from dpcore.mean.answer.found import MeanFound
 from dpcore.mean.user_effects import bounded_mean
@@ -120,11 +117,8 @@ def over_users(found: MeanFound) -> float:
     where counts are public. Clamping comes on top. With fewer rows of each user the noise is the same, as a user's mean
     may lie anywhere from L to U, and a draw of rows would only add to it.
     """
-    # Users of one size are at most `MAX_USERS`; with fewer of them the error is larger.
-    users = min(found.problem.histogram.num_users, MAX_USERS)
-    one_each = ContributionHistogram(np.array([1]), np.array([users]))
-    asked = replace(found.problem, histogram=one_each, target=mean.Target.TABLE, user_share=0.0, table=None)
-    return math.sqrt(float(mean.smooth_variance(asked, 1.0)))
+    # Everybody weighs 1 / m, of which the noise is that of a user who holds all the weight.
+    return math.sqrt(found.problem._unit_noise) / found.problem.histogram.num_users
 
 
 def over_users_words(found: MeanFound) -> str:
