@@ -174,7 +174,7 @@ class MeanParameters:
     def reads_table(self, read: ReadValues | None) -> bool:
         """Whether the error is that on the values themselves, so that nothing is assumed of users."""
         wanted = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
-        return wanted and read is not None
+        return wanted and read is not None and read.tells_table
 
     def share(self, read: ReadValues | None) -> float:
         """rho in use; where values are to tell it that there are not, or that do not tell it, the one entered."""

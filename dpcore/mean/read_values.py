@@ -9,6 +9,9 @@ from dpcore.dataset import Dataset
 from dpcore.mean.this_table import TableValues
 from dpcore.mean.user_effects import Clamped, UserShare, clamp, size_slope, user_share
 
+LARGEST_MEAN = 1e100
+"""Size of the mean of all rows before clamping up to which the error about it is computed."""
+
 
 @dataclass(frozen=True, eq=False)
 class ReadValues:
@@ -33,6 +36,11 @@ class ReadValues:
             return None
         clamped = clamp(data.values, lower, upper)
         return cls(clamped, TableValues.of(data.histogram, clamped))
+
+    @property
+    def tells_table(self) -> bool:
+        """Whether the error on this table is a number: squares of the distance to a mean beyond 1e100 leave float64."""
+        return abs(self.clamped.unclamped_mean) <= LARGEST_MEAN
 
     @cached_property
     def share(self) -> UserShare:

@@ -46,9 +46,11 @@ class TableValues:
         """Sum up clamped values; the histogram must be theirs."""
         at = np.searchsorted(histogram.sizes, clamped.sizes)
         away, size = clamped.user_means - clamped.unclamped_mean, histogram.sizes.size
+        with np.errstate(over="ignore"):  # `ReadValues.tells_table` looks before this is used.
+            distances = np.bincount(at, weights=away, minlength=size)
         return cls(
             histogram,
-            np.asarray(np.bincount(at, weights=away, minlength=size), dtype=np.float64),
+            np.asarray(distances, dtype=np.float64),
             np.asarray(np.bincount(at, weights=clamped.within_variances, minlength=size), dtype=np.float64),
             clamped.mean - clamped.unclamped_mean,
         )

@@ -65,6 +65,10 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
     within = clamped - np.repeat(user_means, sizes.astype(np.int64))
     squares = np.add.reduceat(within * within, starts)
     mean = float(clamped.mean())
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # Whoever compares with a mean that is no number looks first.
+        unclamped = float(values.values.mean())
     return Clamped(
         lower=lower,
         upper=upper,
@@ -76,7 +80,7 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
         user_means=user_means,
         within_squares=float(within @ within),
         within_variances=squares / np.maximum(sizes - 1.0, 1.0),
-        unclamped_mean=float(values.values.mean()),
+        unclamped_mean=unclamped,
     )
 
 

@@ -218,6 +218,10 @@ def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
     """Which mean the error is about, what it rests on, and that there are two of them where it matters."""
     read, problem = found.read, found.problem
     said = []
+    if read is not None and not read.tells_table and found.of_table:
+        said.append(
+            "**Some values are beyond 1e100**: the error about their mean cannot be computed from them."
+        )
     share = f"a share ρ of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if read is not None and problem.table is not None:
         clamping = read.table.clamping

@@ -108,6 +108,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
     for values, offered in (
         ([5.0] * 6, False),
         ([1e120, 0.0, 1.0, 2.0, 3.0, 4.0], False),
+        ([1e308, -1e308, 1e308, 1e308, 3.0, 4.0], False),
         ([-7.0, -6.0, -5.0, -7.5, -3.0, -2.0], True),
         ([1e-9, 2e-9, 5e-9, 3e-9, 8e-9, 1e-8], True),
         ([1e9 + 1, 1e9 + 2, 1e9, 1e9 + 5, 1e9 + 3, 1e9], True),
@@ -119,6 +120,8 @@ def test_hostile_values_are_drawn_or_refused_in_words():
         for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
             answer = answered(made, MeanParameters(2.0, lower, upper, **usual(made)))
             assert (FIGURES[0] in answer.plots) is offered
+            assert ("beyond 1e100" in answer.detail) is (max(values) > 1e100)
+            assert np.isfinite(answer.numbers[1].value)
             for name in FIGURES if offered else ():
                 plot = answer.plots[name]()
                 assert plot.x.limits[0] < plot.x.limits[1]
