@@ -235,8 +235,9 @@ def runs(
             if abs(off) <= 0.05
             else "within the interval"
             if abs(root - line.error) <= half
-            else "OFF"
+            else ""
         )
+        says = says or ("errs less" if root < line.error else "ERRS MORE")
         if kind is Released.MEAN:
             says = "rows taken as independent"
         print(

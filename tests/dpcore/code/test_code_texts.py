@@ -17,6 +17,7 @@ from dpcore.code import Choice, Library, Released, markdown_table, write
 from dpcore.code.common import bound_label
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from tests.dpcore.code import together
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
 from tests.dpcore.code.reading import statements
 
@@ -456,10 +457,10 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
     columns = table[0][2:]
     for library, column in zip(Library, columns, strict=False):
         assert column.startswith(library.value)
-    assert len(table) == 10
+    assert len(table) == 11
     for row in table[2:]:
         for library, column, called in zip(Library, columns, row[2:], strict=False):
-            written = "\n".join(write(c, library).text for c in EVERY.values())
+            written = "\n".join(write(c, library).text for c in [*EVERY.values(), together.several()])
             for snippet in re.findall(r"`([^`]+)`", called):
                 word = re.match(r"[A-Za-z_.]+", snippet)
                 assert word
