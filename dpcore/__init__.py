@@ -27,8 +27,8 @@ def __getattr__(name: str) -> Callable[..., Reply]:
 
         if name in questions.ASKED:
             globals()[name] = questions.call_of(name)
-            found: Callable[..., Reply] = globals()[name]
-            return found
+            call: Callable[..., Reply] = globals()[name]
+            return call
     raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
 
 

@@ -193,9 +193,9 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     if asked.labelled and not isinstance(data, Dataset):
         made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").of_table
         return of_labels(made, data, **columns)
-    found = to_dataset(data, **{key: columns[key] for key in columns if key not in OF_LABELS})
-    _refuse_lacking(asked, found, columns)
-    return found
+    dataset = to_dataset(data, **{key: columns[key] for key in columns if key not in OF_LABELS})
+    _refuse_lacking(asked, dataset, columns)
+    return dataset
 
 
 def types_of(name: str) -> dict[str, Any]:
@@ -256,8 +256,8 @@ def _refuse_lacking(asked: Question, data: Any, columns: Mapping[str, Any]) -> N
 def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
     """The question's own settings by the name that they have here, those without a default first."""
     called = {there: here for here, there in asked.names.items()}
-    found = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
-    return dict(sorted(found.items(), key=lambda one: not _must_be_said(asked, *one)))
+    known = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
+    return dict(sorted(known.items(), key=lambda one: not _must_be_said(asked, *one)))
 
 
 def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> bool:
@@ -404,8 +404,8 @@ def _attributes(doc: str) -> dict[str, str]:
     """What a class says of its attributes, by name."""
     _, _, section = doc.partition("Attributes:\n")
     section, *_ = re.split(r"\n(?=\S)", section)
-    found = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    sections = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in sections}
 
 
 def _with_numbers(text: str, kind: Any) -> str:

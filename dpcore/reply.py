@@ -126,10 +126,10 @@ class Reply:
         Raises:
             InvalidInput: There is none of that key.
         """
-        found = self.figures
-        if key and key not in found:
-            raise refusal(f"there is no figure {key!r}; there are {', '.join(found)}")
-        return found[key or next(iter(found))]
+        figures = self.figures
+        if key and key not in figures:
+            raise refusal(f"there is no figure {key!r}; there are {', '.join(figures)}")
+        return figures[key or next(iter(figures))]
 
     def code(self, library: str = "opendp", form: str = "") -> str:
         """The program that releases with this bound, in the words of a library.

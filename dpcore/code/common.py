@@ -165,18 +165,18 @@ def with_readers(needs: str, choice: Choice) -> str:
 
 def reading_differences(choice: Choice) -> list[str]:
     """How the data are read: as Sweet Spot does, and where that ends."""
-    found = []
+    differences = []
     if choice.number_columns:
-        found.append(
+        differences.append(
             "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
             "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "
             "file first."
         )
-    found.append(
+    differences.append(
         "Blanks around a user's name are no part of it. One person in two spellings (a no-break space, another Unicode "
         "form of a letter) is two users, here as in Sweet Spot, and keeps twice the bound: write each in one way first."
     )
-    return found
+    return differences
 
 
 def public_counts_difference(choice: Choice) -> str:

@@ -73,35 +73,35 @@ def _differences(choice: Choice) -> list[str]:
             common.PUBLIC_GROUPS,
             common.replaced_difference(choice),
         ]
-    found = [
+    differences = [
         common.public_counts_difference(choice),
         common.replaced_difference(choice),
         *_about_rows(choice),
     ]
-    found += _about_bounds(choice)
+    differences += _about_bounds(choice)
     if choice.delta is None:
-        found.append(
+        differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
             "its place. Set it yourself, far below 1 / (number of users)."
         )
     if choice.noise is NoiseKind.GAUSSIAN:
-        found.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
-    found.append(
+        differences.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
+    differences.append(
         "BigQuery also leaves out groups with few users, which costs part of the budget: more noise than here."
     )
-    return found
+    return differences
 
 
 def _about_rows(choice: Choice) -> list[str]:
-    found = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
+    notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
-        found.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
+        notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.released in OF_VALUES:
-        found.append(
+        notes.append(
             "Rows whose value is NULL are left out here, where Sweet Spot refuses such cells; a value with a mark "
             "between thousands, or with a decimal comma, stops the query. Load the column as numbers."
         )
-    return found
+    return notes
 
 
 def _about_bounds(choice: Choice) -> list[str]:

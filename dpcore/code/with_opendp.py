@@ -36,9 +36,9 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="OpenDP")]
-    found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
+    differences = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     if kind is Released.MEAN and not choice.public_counts:
-        found.append(
+        differences.append(
             "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
             "one epsilon and has less noise. Plain Python has that pair."
         )
@@ -48,32 +48,32 @@ def _differences(choice: Choice) -> list[str]:
             "bound on rows per user, for which this library has code; plain Python has the smooth weights.",
         ]
     if kind is Released.QUANTILE:
-        found.append(
+        differences.append(
             "OpenDP picks from a grid of candidates, laid evenly here, and scores them in its own way: its error is of "
             "the page's order, not the same."
         )
     if kind is Released.MODEL:
-        found.append(
+        differences.append(
             "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
             "privacy for MAX_ROWS)."
         )
     if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
-        found.append(_SEPARATE[kind])
+        differences.append(_SEPARATE[kind])
     if kind in PER_GROUP:
-        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind in PER_GROUP and choice.max_norm is not None:
-        found.append(
+        differences.append(
             "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
     if kind is Released.GROUP_MEANS:
-        found.append(
+        differences.append(
             "OpenDP's context would split the budget between sums and rows. Polars keeps the bounds, and OpenDP's "
             "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
         )
-    return found
+    return differences
 
 
 _SEPARATE = {

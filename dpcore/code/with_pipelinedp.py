@@ -30,21 +30,21 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="PipelineDP")]
-    found = [common.public_counts_difference(choice)]
+    differences = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
-        found.append(
+        differences.append(
             # Measured with 0.3.1 for epsilon from 0.01 to 50 and delta from 1e-9 to 1e-3.
             "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
             "to 0.1 % more."
         )
     if kind is Released.MEAN and smooth:
-        found.append(
+        differences.append(
             "PipelineDP has no weights per user. The rows are added up with their weights before, one row "
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
     if kind is Released.MEAN and not choice.public_counts:
-        found.append(
+        differences.append(
             "The budget is split between a sum around the middle of the value bounds and a count; the page's pair of "
             "sums shares one epsilon and has less noise. Plain Python has that pair."
         )
@@ -54,19 +54,19 @@ def _differences(choice: Choice) -> list[str]:
             "comes nearest is a bound on rows per user; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
-        found.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
+        differences.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
     if kind is Released.MODEL:
-        found.append(
+        differences.append(
             "PipelineDP trains no models. The code keeps the bound in Python; the privacy is that of the learner you "
             "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
-        found.append(
+        differences.append(
             "PipelineDP has no weights per partition. What comes nearest is a bound on tasks per user, "
             "max_partitions_contributed; plain Python has the task weights."
         )
     if kind is Released.COEFFICIENTS:
-        found.append(
+        differences.append(
             "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
     if choice.max_norm is not None:
@@ -75,13 +75,13 @@ def _differences(choice: Choice) -> list[str]:
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if kind in PER_GROUP:
-        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind is Released.GROUP_MEANS:
-        found.append(common.SPLIT_MEANS)
-        found.append(
+        differences.append(common.SPLIT_MEANS)
+        differences.append(
             "PipelineDP clamps no mean into the range of values; the page's errors are those of clamped means."
         )
-    return found
+    return differences
 
 
 def _program(choice: Choice) -> str:

@@ -29,22 +29,22 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="Tumult")]
-    found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
+    differences = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     before = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
     )
     if kind is not Released.MODEL:
-        found.append(
+        differences.append(
             "The file is read into the memory of one computer. For a table that Spark holds put your own frame in the "
             "place of events, with the columns privacy_unit, value and group, cleaned in the same way."
         )
     if kind is Released.SUM:
-        found.append(f"Tumult has no clamp for a user's total. Totals are added up {before}")
+        differences.append(f"Tumult has no clamp for a user's total. Totals are added up {before}")
     if kind is Released.MEAN and smooth:
-        found.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
+        differences.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
     if kind is Released.MEAN and not choice.public_counts:
-        found.append(
+        differences.append(
             "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
             "has less noise. Plain Python has that pair."
         )
@@ -54,21 +54,21 @@ def _differences(choice: Choice) -> list[str]:
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
-        found.append(
+        differences.append(
             "Tumult has a quantile mechanism of its own: its error is of the page's order, not the same."
         )
     if kind is Released.MODEL:
-        found.append(
+        differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "
             "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
-        found.append(
+        differences.append(
             "Tumult has no weights per group. What comes nearest is a bound on tasks per user, MaxGroupsPerID; plain "
             "Python has the task weights."
         )
     if kind is Released.COEFFICIENTS:
-        found.append(
+        differences.append(
             "Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
     if choice.max_norm is not None:
@@ -77,15 +77,15 @@ def _differences(choice: Choice) -> list[str]:
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if kind in PER_GROUP:
-        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind is Released.GROUP_SUMS:
-        found.append(
+        differences.append(
             "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
     if kind is Released.GROUP_MEANS:
-        found.append(common.SPLIT_MEANS)
-        found.append(
+        differences.append(common.SPLIT_MEANS)
+        differences.append(
             "Tumult clamps no mean into the range of values; the page's errors are those of clamped means."
         )
-    return found
+    return differences

@@ -147,10 +147,10 @@ def _expanded(pattern: str) -> list[str]:
     """The files of a pattern such as ``logs/*.parquet`` that no shell has expanded: PowerShell never does."""
     if Path(pattern).exists() or not glob.has_magic(pattern):
         return [pattern]
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
-    if not found:
+    files = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
+    if not files:
         raise refusal(f"no file is called like {shown(pattern)}", remedy="Check the folder and the ending")
-    return found
+    return files
 
 
 def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
@@ -162,10 +162,10 @@ def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> N
 
 
 def _bytes(text: str) -> int:
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
+    if match is None or float(match[1]) <= 0:
         raise refusal(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _progress(fraction: float) -> None:

@@ -197,20 +197,20 @@ class Places:
                 itself, a number of another row for its place, and text for itself.
             most: How many are named.
         """
-        found: list[tuple[str, str]] = []
+        examples: list[tuple[str, str]] = []
         for at in self.readings:
             with self.open_duck() as duck, duck.in_order():
                 duck.connection.execute(f"CREATE TEMP VIEW source AS {self.view(at)}")
-                limit = f"ORDER BY {ROW} LIMIT {most - len(found)}"
+                limit = f"ORDER BY {ROW} LIMIT {most - len(examples)}"
                 rows = duck.rows(f"SELECT {ROW}, said FROM ({ask(duck)}) WHERE bad {limit}")
             others = [said for _, said in rows if isinstance(said, int)]
             places = self._places(at, [row for row, _ in rows] + others)
-            found += [
+            examples += [
                 (places[row], places[said] if isinstance(said, int) else _said(said)) for row, said in rows
             ]
-            if len(found) == most:
+            if len(examples) == most:
                 break
-        return found
+        return examples
 
     def _places(self, at: Reading, rows: Sequence[int]) -> dict[Any, str]:
         """The places of rows in words, with the file where there are several."""
@@ -301,18 +301,18 @@ class Diagnosis:
         part = its.part
         try:
             with self.open_duck() as duck:
-                found = self._rejected(duck, its)
+                rejected = self._rejected(duck, its)
         except duckdb.Error:
             return self._unpacked_or_refused(at, its)
-        kinds = {kind.kind for kind in found}
+        kinds = {kind.kind for kind in rejected}
         if "INVALID ENCODING" in kinds or "INVALID UNICODE" in kinds:
             self.notes.append(windows_1252(part))
             return self.recode(at, "cp1252")
         if not kinds <= {rejects.SHORT} and self._mixes_line_ends(part):
             return self.recode(at, "utf-8")
-        if rejects.say(found, part, self._problems, self.notes, 0, f" of {shown(part.name)}"):
+        if rejects.say(rejected, part, self._problems, self.notes, 0, f" of {shown(part.name)}"):
             return replace(its, short_rows=True, alone=True)
-        if not found:
+        if not rejected:
             return self._unpacked_or_refused(at, its)
         return its
 

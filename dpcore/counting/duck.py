@@ -226,8 +226,8 @@ class Duck:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query and bring back its rows."""
-        found: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
-        return found
+        rows: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
+        return rows
 
     def run(self, expression: Table) -> Columns:
         """Run an Ibis expression."""
@@ -235,12 +235,12 @@ class Duck:
 
     def columns(self, sql: str) -> Columns:
         """Run a query and bring back its columns, nulls as NaN."""
-        found = self._run(sql, lambda result: result.fetchnumpy())
+        columns = self._run(sql, lambda result: result.fetchnumpy())
         return {
             name: np.ma.filled(column.astype(np.float64), np.nan)
             if np.ma.is_masked(column)
             else np.asarray(column)
-            for name, column in found.items()
+            for name, column in columns.items()
         }
 
     def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:

@@ -46,18 +46,18 @@ def _kept(make: Make) -> Make:
 
     @functools.lru_cache(maxsize=500)
     def of_operations(*arguments: Any, **options: Any) -> Any:
-        found = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
-        return make(*found, **options)
+        expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
+        return make(*expressions, **options)
 
     @functools.wraps(make)
     def kept(*arguments: Any, **options: Any) -> Any:
         from ibis.expr.operations import Node, PhysicalTable, UnboundTable
 
         # Unlike expressions, operations are equal where they do the same.
-        found = [a.op() if hasattr(a, "op") else a for a in arguments]
-        tables = [leaf for op in found if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
+        operations = [a.op() if hasattr(a, "op") else a for a in arguments]
+        tables = [leaf for op in operations if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
         if all(isinstance(table, UnboundTable) for table in tables):
-            return of_operations(*found, **options)
+            return of_operations(*operations, **options)
         return make(*arguments, **options)
 
     return cast(Make, kept)
@@ -307,9 +307,9 @@ def coded_values(rows: Table, users: Table, order: str = "") -> Table:
     """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
     import ibis
 
-    found = rows.left_join(users.rename(user="code"), who_columns(rows))
-    at = found[order] if order else ibis.literal(0)
-    return found.select(user=found["user"].fill_null(0), value=found["value"], order=at)
+    coded = rows.left_join(users.rename(user="code"), who_columns(rows))
+    at = coded[order] if order else ibis.literal(0)
+    return coded.select(user=coded["user"].fill_null(0), value=coded["value"], order=at)
 
 
 def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:

@@ -97,8 +97,8 @@ def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFr
     limit = "" if most is None else f" LIMIT {most}"
     rows = f"(SELECT {', '.join(texts)} FROM {scan(reading)}{limit})"
     with duck.in_order():
-        found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
-    frame: pd.DataFrame = found.to_pandas()
+        table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
+    frame: pd.DataFrame = table.to_pandas()
     return frame.set_axis(columns, axis=1)
 
 
@@ -134,8 +134,8 @@ def mixed(parts: Sequence[Part]) -> frozenset[str]:
     """The columns whose types in the files have no common type that holds both exactly."""
 
     def types(column: str) -> set[str]:
-        found = {part.types[part.columns.index(column)] if part.types else "VARCHAR" for part in parts}
-        return {"BIGINT" if kind in WHOLE_NUMBERS else kind for kind in found}
+        kinds = {part.types[part.columns.index(column)] if part.types else "VARCHAR" for part in parts}
+        return {"BIGINT" if kind in WHOLE_NUMBERS else kind for kind in kinds}
 
     return frozenset(column for column in parts[0].columns if len(types(column)) > 1)
 

@@ -152,8 +152,8 @@ class Reduction:
         assert self.duck is not None
         cells = ", ".join(by or query.who_columns(rows))
         parts = [in_part(cells, at, self.passes) for at in range(self.passes)]
-        found = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
-        return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+        answers = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
+        return {name: np.concatenate([columns[name] for columns in answers]) for name in answers[0]}
 
     def count_users(self, **masks: str) -> Columns:
         """The answer of `query.histogram`, in DuckDB with how many users fit each mask and how they are written."""
@@ -175,39 +175,39 @@ class Reduction:
         if self.roles.value is None and self.roles.task is None:
             return False
         problems = Problems()
-        found = self.refuse_cells(problems)
+        refused = self.refuse_cells(problems)
         column = " and ".join(map(shown, self.roles.groups))
         columns = "columns" if len(self.roles.groups) > 1 else "column"
         distinct = self.roles.contribution is Contribution.DISTINCT_TASKS
-        if no_task := found.get("no_task", 0):
+        if no_task := refused.get("no_task", 0):
             rows = f"{wording.counted(no_task, 'row')} without a task ({columns} {column})"
             was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
             pairs = "" if distinct else " of the pairs of user and task"
             self.notes.append(f"{rows} {was}{pairs}{self._first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
-        counted = found["rows"] - found["nobody"] * leave_out
+        counted = refused["rows"] - refused["nobody"] * leave_out
         if not counted:
             raise self._nobody_named()
-        self._counted, self._nobody, self._without_task = counted, found["nobody"], no_task
+        self._counted, self._nobody, self._without_task = counted, refused["nobody"], no_task
         if self.roles.contribution is not Contribution.ROWS:
-            self._say_nobody(found["nobody"])
+            self._say_nobody(refused["nobody"])
         if distinct:
             if no_task == counted:
                 what = "no row names a task"
                 problems.add(what, f"{columns} {column}", "Choose another column, or count rows")
             self._named_rows = counted - no_task
         problems.raise_if_any()
-        return found.get("negative", 0) > 0
+        return refused.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Say which cells of the value cannot be counted; returns how many cells there are of each kind."""
         answer = self.run(query.survey(self.rows, self.roles.missing_users, self.counts))
-        found = {name: int(column[0]) for name, column in _numbers(answer).items()}
-        if found["rows"] == 0:
+        numbers = {name: int(column[0]) for name, column in _numbers(answer).items()}
+        if numbers["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
             problems.raise_if_any()
         if self.roles.value is None:
-            return found
+            return numbers
         remedy = "Correct these cells, or choose another value column or none"
         refused = [("blank", "the cell is blank"), ("not_finite", "not a finite number"),
                    ("text", "text where a number must stand")]  # fmt: skip
@@ -218,10 +218,10 @@ class Reduction:
         elif self.roles.contribution is Contribution.TOTAL:
             refused.append(("negative", "a negative number, where contributions are added up"))
         for kind, what in refused:
-            if count := found[kind]:
+            if count := numbers[kind]:
                 cure = _NEGATIVE_REMEDY if kind == "negative" and not self.counts else remedy
                 self._refuse(kind, what, count, f"column {shown(self.roles.value)}", cure, problems)
-        return found
+        return numbers
 
     def _refuse(self, kind: str, what: str, count: int, column: str, remedy: str, problems: Problems) -> None:
         """Add a problem with the first places, what stands there, and how many there are."""
@@ -252,15 +252,15 @@ class Reduction:
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
         # Rows that name no user are one group here, so that one pass over the table also counts them.
-        found = _numbers(self.histogram or self.count_users())
-        if "nul" in found and (count := int(found["nul"].sum())):
+        histogram = _numbers(self.histogram or self.count_users())
+        if "nul" in histogram and (count := int(histogram["nul"].sum())):
             problems = Problems()
             remedy = "The file is damaged; export it again"
             what = "there is a NUL byte, which no text has"
             self._refuse("nul", what, count, self._unit, remedy, problems)
             problems.raise_if_any()
-        self._say_spelling(found)
-        sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
+        self._say_spelling(histogram)
+        sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))
         if roles.missing_users is MissingUsers.LEAVE_OUT:
@@ -277,7 +277,7 @@ class Reduction:
         if roles.contribution is Contribution.TOTAL:
             problems = Problems()
             without = int(users[sizes == 0].sum())
-            broken = bool(found["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
+            broken = bool(histogram["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
             if self.counts:
                 self._say_counts(sizes, without, problems)
             else:
@@ -363,9 +363,9 @@ class Reduction:
         if too_many or self.passes > 1:
             self._say_not_kept(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
-        found = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
-        order = np.lexsort((found["order"], found["user"]))
-        return Values(found["user"][order] - self._lowest, found["value"][order], self.roles.value or "")
+        values = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
+        order = np.lexsort((values["order"], values["user"]))
+        return Values(values["user"][order] - self._lowest, values["value"][order], self.roles.value or "")
 
     @property
     def _lowest(self) -> int:
@@ -408,8 +408,8 @@ class Reduction:
         return Totals(means, column, _whole(found["users"]))
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
-        found = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
-        users, tasks = _whole(found["users"]), _whole(found["tasks"])
+        sizes = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
+        users, tasks = _whole(sizes["users"]), _whole(sizes["tasks"])
         if not users.size:
             return
         num_pairs, num_tasks = int((users * tasks).sum()), int(tasks.sum())

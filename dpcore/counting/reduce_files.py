@@ -150,8 +150,10 @@ class Files:
                 del self.notes[said:]
                 if self._finds_no_room(error):
                     raise InvalidInput([FULL_DISK]) from None
-                found = diagnose.Diagnosis(self._readings, self._duck, self._recode, self.notes, self._stop)
-                self._readings = found.recovered()
+                diagnosis = diagnose.Diagnosis(
+                    self._readings, self._duck, self._recode, self.notes, self._stop
+                )
+                self._readings = diagnosis.recovered()
                 attempts += 1
         raise InvalidInput([diagnose.damaged(self._readings[0].part)])
 
@@ -337,12 +339,12 @@ class Files:
         reduction = self._reduction(duck, rows, roles, None)
         strange = [*filter(None, [self._header_again(rows)]), *map(reading.padded, texts)]
         blanks = [f"contains({text}, ' ')" for text in texts]
-        found = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
-        odd, spaced = (bool(np.nansum(np.asarray(found[name], np.float64))) for name in ("odd", "blanks"))
+        counts = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
+        odd, spaced = (bool(np.nansum(np.asarray(counts[name], np.float64))) for name in ("odd", "blanks"))
         if odd:
             self._steps.total += 1
             return None
-        reduction.histogram, self._has_blanks = found, spaced
+        reduction.histogram, self._has_blanks = counts, spaced
         return reduction.reduce()
 
     def _header_again(self, rows: Table) -> str:
@@ -402,15 +404,15 @@ class Files:
                 number = None if value is None else self._value(part, roles.value)
                 cell = part[roles.value].cast("string") if roles.value else ibis.literal("")
                 cells = part.mutate(cell=cell)
-                found = query.events(
+                events = query.events(
                     cells, roles, number, has_nan=True, strip=_strip, also=(reading.ROW, "cell")
                 )
                 # These cells match a short list of words or are numbers like 1e999, so they may be shown.
                 quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
                 said = quoted.get(kind)
-                asked = found.select(
-                    reading.ROW, bad=query.odd_cells(found, roles.missing_users, self._counts)[kind],
-                    said=found[said] if said else ibis.literal(""),
+                asked = events.select(
+                    reading.ROW, bad=query.odd_cells(events, roles.missing_users, self._counts)[kind],
+                    said=events[said] if said else ibis.literal(""),
                 )  # fmt: skip
                 return sql_of(asked)
 
@@ -436,7 +438,7 @@ class Files:
             reduction.refuse_cells(problems)
         problems.raise_if_any()
         size, users = _number(roles.size or ""), _number(roles.users or "")
-        found = duck.columns(
+        columns = duck.columns(
             f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM source "
             f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1"
         )
@@ -447,16 +449,16 @@ class Files:
         for mask, words in masks.items():
             if count := duck.rows(f"SELECT count(*) FROM source WHERE {mask}")[0][0]:
                 self.notes.append(f"{wording.counted(count, *words)} left out{self._first(mask, count)}.")
-        if not found["size"].size:
+        if not columns["size"].size:
             where = f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}"
             raise refusal("no row has a size above 0 that anybody has", where, "Choose other columns")
-        if again := int(found["rows"].sum()) - found["rows"].size:
+        if again := int(columns["rows"].sum()) - columns["rows"].size:
             repeat = wording.counted(again, "row repeats", "rows repeat")
             fits = f"{size} > 0 AND {users} > 0"
             earlier = f"min({reading.ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
             first = self._first(f"{fits} AND {reading.ROW} > {earlier}", 2)
             self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")
-        histogram = ContributionHistogram.from_table(found["size"], found["users"].astype(np.float64))
+        histogram = ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64))
         return Reduced(histogram, sizes_repeat=bool(again))
 
     def _first(self, mask: str, count: int) -> str:

@@ -77,11 +77,13 @@ def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None
     if short:  # with the missing cells filled in, DuckDB holds none of these lines
         reading = replace(reading, short_rows=True, alone=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
-    found = duck.connection.execute(
+    rejected = duck.connection.execute(
         f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return short + [Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in found]
+    return short + [
+        Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in rejected
+    ]
 
 
 def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejected]:
@@ -122,8 +124,8 @@ def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejecte
 
 
 def _fields(message: str) -> int:
-    found = re.search(r"Found: ([0-9]+)", message)
-    return int(found[1]) if found else 0
+    match = re.search(r"Found: ([0-9]+)", message)
+    return int(match[1]) if match else 0
 
 
 def say(

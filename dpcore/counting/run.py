@@ -106,12 +106,12 @@ def count(
 
 def _layout(source: Source, files: Files, roles: Roles) -> TableLayout | None:
     """How the files turned out to be read."""
-    found = tuple(
+    parts = tuple(
         replace(layout, encoding=files.encodings.get(at, layout.encoding))
         for at, layout in enumerate(source.head.layouts)
     )
     one_user = roles.missing_users is MissingUsers.ONE_USER
-    return TableLayout(found, tuple(files.decimals.items()), one_user) if found else None
+    return TableLayout(parts, tuple(files.decimals.items()), one_user) if parts else None
 
 
 def check_release(roles: Roles, provenance: Provenance) -> None:
@@ -194,8 +194,8 @@ def count_table(
         ).reduce()
         if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
             steps.total += 1
-            found = run(query.placeholders(rows, spelling.PLACEHOLDERS))["placeholders"]
-            spelling.say_placeholders(int(np.nan_to_num(found)[0]), notes)
+            placeholders = run(query.placeholders(rows, spelling.PLACEHOLDERS))["placeholders"]
+            spelling.say_placeholders(int(np.nan_to_num(placeholders)[0]), notes)
         if copies and len(table.columns) > 2:
             steps.total += 1
             asked = query.copies(table, table.columns, roles, has_nan)

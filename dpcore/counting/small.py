@@ -104,7 +104,7 @@ def _array_as_lines(text: str) -> str:
     try:
         with closing(Duck()) as duck:
             cast = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
-            found = duck.connection.execute(cast, [text.strip()]).fetchall()
+            cells = duck.connection.execute(cast, [text.strip()]).fetchall()
     except duckdb.Error:
         what = "this is not JSON"
         try:
@@ -114,9 +114,9 @@ def _array_as_lines(text: str) -> str:
         except RecursionError:
             what = "the JSON is nested too deeply"
         raise refusal(what, remedy=NOT_JSON) from None
-    if any(row[0] is None or not row[0].startswith("{") for row in found):
+    if any(row[0] is None or not row[0].startswith("{") for row in cells):
         raise refusal("the JSON is not an array of objects", remedy=NOT_JSON)
-    return "".join(f"{row[0]}\n" for row in found)
+    return "".join(f"{row[0]}\n" for row in cells)
 
 
 def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
@@ -124,14 +124,14 @@ def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
     scan = f"read_json_objects({literal(str(held))}, format = 'newline_delimited')"
     every = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
     numbered = f"SELECT key, row_number() OVER () AS n FROM ({every})"
-    found = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
-    if len(found) > MAX_COLUMNS:
+    keys = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
+    if len(keys) > MAX_COLUMNS:
         what = f"the objects have more than {MAX_COLUMNS:,} different keys"
         raise refusal(what, remedy="Keep the keys that say who, what and how much")
-    if not found:
+    if not keys:
         refuse_bad_lines(held.open(), "")
         raise refusal("no object has a key", remedy="Write one object per row, with a key for who")
-    return tuple(row[0] for row in found)
+    return tuple(row[0] for row in keys)
 
 
 def refuse_bad_lines(stream: IO[bytes], of: str, should_stop: ShouldStop | None = None) -> None:
@@ -145,14 +145,14 @@ def refuse_bad_lines(stream: IO[bytes], of: str, should_stop: ShouldStop | None 
     Raises:
         InvalidInput: The first lines, and how many there are.
     """
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for number, line in enumerate(stream, 1):
         if number % 10_000 == 0:
             check_stop(should_stop)
         if line.strip(b" \t\r\n\xef\xbb\xbf") and (what := _what_is_wrong(line)):
-            found.setdefault(what, []).append(number)
+            places.setdefault(what, []).append(number)
     problems = Problems()
-    for what, lines in found.items():
+    for what, lines in places.items():
         problems.add(at_lines(what, lines, len(lines)), f"line {lines[0]:,}{of}", NOT_JSON)
     problems.raise_if_any()
 

@@ -139,8 +139,8 @@ def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd
         try:
             return cells_of(duck, reading)
         except duckdb.Error:
-            found = rejects.lines_of(duck, reading)
-        if rejects.say(found, part, problems, notes, skipped, ""):
+            lines = rejects.lines_of(duck, reading)
+        if rejects.say(lines, part, problems, notes, skipped, ""):
             with part.path.open("rb") as file:
                 marks = file.read().count(b'"')
             # An odd one is taken for text in what follows, and dropped at the end.

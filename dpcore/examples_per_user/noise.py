@@ -187,9 +187,9 @@ def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: 
     Raises:
         InvalidInput: No noise was found.
     """
-    found = search_multiplier(examples, rate, epsilon, delta, steps, never)
-    assert found is not None
-    return found
+    multiplier = search_multiplier(examples, rate, epsilon, delta, steps, never)
+    assert multiplier is not None
+    return multiplier
 
 
 def search_multiplier(

@@ -128,11 +128,11 @@ class Kept:
     def by_owners(self) -> dict[str, IntArray]:
         """Columns ``owners``, ``records`` and ``kept``: a line per number of owners that occurs, ascending."""
         owners = self.ownership.owners
-        found = np.unique(owners)
+        distinct = np.unique(owners)
         return {
-            "owners": found.astype(np.int64),
-            "records": np.array([int((owners == one).sum()) for one in found]),
-            "kept": np.array([int(self.kept[owners == one].sum()) for one in found]),
+            "owners": distinct.astype(np.int64),
+            "records": np.array([int((owners == one).sum()) for one in distinct]),
+            "kept": np.array([int(self.kept[owners == one].sum()) for one in distinct]),
         }
 
 

@@ -82,8 +82,8 @@ def worst_noise_ratio(sizes: npt.ArrayLike, users: npt.ArrayLike) -> float:
     best = low
     for _ in range(3):
         grid = np.geomspace(low, high, 4_000)
-        found = ratios(sizes, users, grid).ratio
-        best = float(grid[int(found.argmax())])
+        on_grid = ratios(sizes, users, grid).ratio
+        best = float(grid[int(on_grid.argmax())])
         step = (high / low) ** (1.0 / 3_999)
         low, high = best / step, best * step
     return best

@@ -198,8 +198,8 @@ def parts(problem: BiasProblem, caps: FloatArray) -> tuple[FloatArray, FloatArra
     Above the largest cap that changes anything both stay what they are there.
     """
     within = np.minimum(caps, largest_cap(problem))
-    found = problem.split(_statistics(problem.histogram, within), float(problem.histogram.num_rows))
-    return found.falling, found.falling_at_least, found.rising
+    split = problem.split(_statistics(problem.histogram, within), float(problem.histogram.num_rows))
+    return split.falling, split.falling_at_least, split.rising
 
 
 def largest_cap(problem: BiasProblem) -> float:
@@ -216,7 +216,7 @@ def _best(
 ) -> LearningCap:
     histogram = problem.histogram
     n = float(histogram.num_rows)
-    found = minimise(
+    minimum = minimise(
         lambda caps: problem.split(_statistics(histogram, caps), n),
         1.0,
         largest_cap(problem),
@@ -225,8 +225,8 @@ def _best(
         progress=progress,
         should_stop=should_stop,
     )
-    at = _statistics(histogram, np.asarray(found.argument))
-    return choice(problem, at, found, n, found.argument, _ended(found, float(at.users_capped) == 0.0))
+    at = _statistics(histogram, np.asarray(minimum.argument))
+    return choice(problem, at, minimum, n, minimum.argument, _ended(minimum, float(at.users_capped) == 0.0))
 
 
 def _ended(found: Minimum, nobody_capped: bool) -> str:

@@ -166,7 +166,7 @@ def best_fraction(
     def split(tau_0: FloatArray) -> Split:
         return problem.split(statistics(problem, tau_0), problem._n)
 
-    found = minimise(
+    minimum = minimise(
         split,
         low,
         high,
@@ -176,17 +176,17 @@ def best_fraction(
         progress=progress,
         should_stop=should_stop,
     )
-    if not found.stopped:
-        found = at_the_kink(split, found, problem.kinks_around, low, high)
+    if not minimum.stopped:
+        minimum = at_the_kink(split, minimum, problem.kinks_around, low, high)
     if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         least = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
-        found = replace(found, lower_bound=min(found.lower_bound, least))
-    at = statistics(problem, np.asarray(found.argument))
-    cap = math.nan if problem.num_rows is None else found.argument * problem.num_rows
-    ended = how_it_went(found)
-    if limit and found.argument == low:
+        minimum = replace(minimum, lower_bound=min(minimum.lower_bound, least))
+    at = statistics(problem, np.asarray(minimum.argument))
+    cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
+    ended = how_it_went(minimum)
+    if limit and minimum.argument == low:
         ended = f"The smallest τ₀ searched has the smallest bound: in the limit there may be no best. {ended}"
-    return choice(problem, at, found, problem._n, cap, ended)
+    return choice(problem, at, minimum, problem._n, cap, ended)
 
 
 @dataclass(frozen=True)

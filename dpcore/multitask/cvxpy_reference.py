@@ -69,9 +69,9 @@ def beside(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solve
     problem.required_graph().user_sums(np.zeros(problem.num_tasks))  # The index too.
 
     def ours() -> tuple[Certificate, str]:
-        found = exact.best_task_weights(problem, should_stop=should_stop)
-        assert found.certificate is not None
-        return found.certificate, found.ended
+        allocation = exact.best_task_weights(problem, should_stop=should_stop)
+        assert allocation.certificate is not None
+        return allocation.certificate, allocation.ended
 
     mine = timed("Sweet Spot", ours)
     if should_stop():

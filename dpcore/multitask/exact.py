@@ -178,14 +178,14 @@ def _answer(
     graph = problem.required_graph()
     dual = np.zeros(graph.num_users)
     dual[users] = shares
-    found = Allocation(
+    allocation = Allocation(
         "exact optimum, one weight per task",
         problem,
         np.sqrt(squared),
         np.ones(graph.num_users),
         share_clipped=0.0,
     )
-    return watch.proved(found, lower_bound(problem, dual), ARGUMENT)
+    return watch.proved(allocation, lower_bound(problem, dual), ARGUMENT)
 
 
 def lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:

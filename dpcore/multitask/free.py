@@ -104,7 +104,7 @@ def best_user_task_weights(
         prices = step.next_prices
         step = _step(problem, prices)
     scales = full_scales(graph, prices, problem.budget)
-    found = Allocation(
+    allocation = Allocation(
         "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
-    return watch.proved(found, lower_bound(problem, prices), ARGUMENT)
+    return watch.proved(allocation, lower_bound(problem, prices), ARGUMENT)

@@ -17,9 +17,9 @@ ALGORITHMS = {
 
 def _synthetic(exponent: float, seed: int) -> dict[str, float]:
     asked = Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed)
-    found = experiment.run(asked).rmse
+    rmse = experiment.run(asked).rmse
     return {
-        f"{key}_{power:g}": float(found[a, p, 0, 0, 0])
+        f"{key}_{power:g}": float(rmse[a, p, 0, 0, 0])
         for a, (key, *_) in enumerate(ALGORITHMS.values())
         for p, power in enumerate(asked.powers)
     }

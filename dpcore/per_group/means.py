@@ -162,7 +162,7 @@ def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Fl
     lower, upper = problem.parameters.mean_range
     half, truth = (upper - lower) / 2.0, problem.centred_means
     gaussian = problem.parameters.noise is NoiseKind.GAUSSIAN
-    found = np.zeros(truth.size)
+    errors = np.zeros(truth.size)
     for rows, sums, variance, weight in _sampled(m):
         if gaussian:
             squares = normal_squares(sums, rows, variance + m.sum_noise**2, m.rows_noise, half, truth)
@@ -170,8 +170,8 @@ def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Fl
             away, squares = np.sqrt(variance), np.zeros(truth.size)
             for step, share in NORMAL if away.any() else ONE:
                 squares += share * laplace_squares(sums + step * away, rows, m.sum_noise, half, truth)
-        found += weight * squares
-    return found
+        errors += weight * squares
+    return errors
 
 
 def _sampled(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
@@ -190,14 +190,14 @@ def _sampled(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, FloatArray, F
     bend = (bent - slope * skew) / 2.0
     rest = np.maximum(m.sum_sampling - slope**2 - 2.0 * bend**2, 0.0)
     tilt = m.third[2] / unit - 2.0 * slope * bent + slope**2 * skew
-    found = [(m.rows_mean, m.sum_mean - bend, rest, np.full_like(rest, 2.0 / 3.0))]
+    terms = [(m.rows_mean, m.sum_mean - bend, rest, np.full_like(rest, 2.0 / 3.0))]
     root = np.sqrt(3.0 + skew**2 / 4.0)
     for z in (skew / 2.0 - root, skew / 2.0 + root):
         mean = m.sum_mean + slope * z + 2.0 * bend
-        found.append(
+        terms.append(
             (m.rows_mean + spread * z, mean, np.maximum(rest + tilt * z, 0.0), 0.5 / (root * np.abs(z)))
         )
-    return found
+    return terms
 
 
 def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
@@ -246,17 +246,17 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     if problem.parameters.statistic is not Statistic.MEAN:
         raise refusal("the statistic must be a mean")
     most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
-    found: dict[tuple[int, int], float] = {}
+    known: dict[tuple[int, int], float] = {}
     stopped = False
 
     def look(groups: int, rows: int) -> float:
         nonlocal stopped
         at = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
-        if at not in found:
-            stopped = stopped or (bool(found) and should_stop())
+        if at not in known:
+            stopped = stopped or (bool(known) and should_stop())
             if not stopped:
-                found[at] = mean_error(problem, *at)
-        return found.get(at, math.inf)
+                known[at] = mean_error(problem, *at)
+        return known.get(at, math.inf)
 
     every = most_groups * most_rows <= ENUMERATED
     if every:
@@ -264,11 +264,11 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
             for rows in range(1, most_rows + 1):
                 look(groups, rows)
     else:
-        _search(look, most_groups, most_rows, found)
-    at = min(found, key=lambda pair: found[pair])
+        _search(look, most_groups, most_rows, known)
+    at = min(known, key=lambda pair: known[pair])
     nothing = problem.error_of_nothing
-    error, releases = min((nothing, False), (found[at], True))
-    complete = every and len(found) == most_groups * most_rows
+    error, releases = min((nothing, False), (known[at], True))
+    complete = every and len(known) == most_groups * most_rows
     certificate = None
     if complete:
         certificate = Certificate(
@@ -277,18 +277,18 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
             "every pair was looked at, and to release nothing",
             APPROXIMATE if max(most_groups, most_rows) > 1 else "",
         )
-        ended = f"All {len(found):,} pairs were looked at."
+        ended = f"All {len(known):,} pairs were looked at."
     else:
         best = "Stopped: best" if stopped else "Best"
         ended = (
-            f"{best} of {wording.counted(len(found), 'pair')} that a search looked at; "
+            f"{best} of {wording.counted(len(known), 'pair')} that a search looked at; "
             "nothing proves that there is no better one."
         )
     if not releases:
         nothing_better = "No pair that was looked at errs less than publishing the middle of the range."
         ended = f"{'Publishing the middle of the range errs least.' if complete else nothing_better} {ended}"
     groups, rows = at if releases else (0, 0)
-    return MeanChoice(groups, float(rows), error, nothing, certificate, len(found), ended, not stopped)
+    return MeanChoice(groups, float(rows), error, nothing, certificate, len(known), ended, not stopped)
 
 
 def _search(

@@ -44,8 +44,8 @@ def laplace_squares(
     """
     unit = scale / (2.0 * half)
     x, n, mean = sums / (half * unit), rows / unit, truth / half
-    found = [_laplace(x[i, None], n[i, None], mean[i, None], LEAST_ROWS / unit) for i in _blocks(sums.size)]
-    return np.concatenate(found) * half**2
+    blocks = [_laplace(x[i, None], n[i, None], mean[i, None], LEAST_ROWS / unit) for i in _blocks(sums.size)]
+    return np.concatenate(blocks) * half**2
 
 
 def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, least: float) -> FloatArray:
@@ -112,11 +112,11 @@ def normal_squares(
         half: Half of the range.
         truth: True mean less the middle of the range, shape (n,).
     """
-    found = [
+    blocks = [
         _normal(sums[i, None], rows[i, None], variance[i, None], truth[i, None], rows_noise, half)
         for i in _blocks(sums.size)
     ]
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def _normal(

@@ -103,11 +103,11 @@ def best_pair(
     while search.open and passes.done < max_passes and not should_stop():
         search.split()
         progress(min(passes.done / max_passes, 1.0))
-    found = search.best
+    best = search.best
     nothing = problem.error_of_nothing
     value = nothing
-    if found.max_groups:
-        value = pair_error(problem, found.max_groups, found.amount)
+    if best.max_groups:
+        value = pair_error(problem, best.max_groups, best.amount)
     lower = min(value, search.lower_bound)
     kind = "whole" if problem.whole else "real"
     certificate = Certificate(
@@ -116,13 +116,13 @@ def best_pair(
         f"every number of groups and, by intervals, every {kind} L-infinity is covered; so is to release nothing",
     )
     return PairChoice(
-        found.max_groups,
-        found.amount if found.max_groups else 0.0,
+        best.max_groups,
+        best.amount if best.max_groups else 0.0,
         value,
         nothing,
         certificate,
         passes.done,
-        _ended(found.max_groups, search.open, passes.done, None if problem.whole else tolerance),
+        _ended(best.max_groups, search.open, passes.done, None if problem.whole else tolerance),
         not search.open,
     )
 
@@ -187,9 +187,9 @@ class _Search:
         return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
 
     def _evaluate(self, amount: float, window: tuple[int, int] | None) -> None:
-        found = self.passes.lowest(amount, amount, self.best.value, window)
-        if found.max_groups and found.value < self.best.value:
-            self.best = found
+        lowest = self.passes.lowest(amount, amount, self.best.value, window)
+        if lowest.max_groups and lowest.value < self.best.value:
+            self.best = lowest
 
     def _add(self, low: float, high: float, window: tuple[int, int] | None) -> None:
         if low > high:
@@ -197,9 +197,9 @@ class _Search:
         if low == high:  # The bound would be the error itself.
             self._evaluate(low, window)
             return
-        found = self.passes.lowest(low, high, self.best.value, window)
-        if found.max_groups:
-            heapq.heappush(self.heap, (found.value, low, high, found))
+        lowest = self.passes.lowest(low, high, self.best.value, window)
+        if lowest.max_groups:
+            heapq.heappush(self.heap, (lowest.value, low, high, lowest))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""

@@ -184,8 +184,8 @@ class PrivatePairProblem:
         if float(np.dot(whole.astype(np.float64), times)) >= _FAR:
             whole, times = whole.astype(object), times.astype(object)
         amounts = np.unique(self.candidates[1])
-        found = [np.add.reduceat(np.minimum(whole, most) * times, first) for most in amounts]
-        return k, np.stack(found, axis=-1)
+        kept = [np.add.reduceat(np.minimum(whole, most) * times, first) for most in amounts]
+        return k, np.stack(kept, axis=-1)
 
     def of_shares(self, k: npt.NDArray[Any], together: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """K of every pair of bounds, shape (..., c), from `together`, shape (..., n, C)."""
@@ -231,7 +231,7 @@ class PrivatePairProblem:
         if np.abs(level).max() < _FAR:
             level = level.astype(np.int64)
         groups, amounts = self.candidates
-        found = np.zeros_like(level)
+        scores = np.zeros_like(level)
         for i in range(weights.size):
             least = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
             apart = np.maximum(weights, weights[i]) - least
@@ -239,8 +239,8 @@ class PrivatePairProblem:
                 apart = weights + weights[i] - 2 * least
             others = apart > 0  # 0 for the pair itself alone.
             if others.any():
-                found[..., i] = ((level[..., i, None] - level[..., others]) // apart[others]).max(axis=-1)
-        return found
+                scores[..., i] = ((level[..., i, None] - level[..., others]) // apart[others]).max(axis=-1)
+        return scores
 
     def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """What the noise is added to: -s and the public weights, in steps."""
@@ -253,10 +253,10 @@ class PrivatePairProblem:
 
 def _spread(most: int) -> list[int]:
     """Whole numbers from 1 to ``most``, each the next one or `GROWTH` times the one before."""
-    found = [1]
-    while found[-1] < most:
-        found.append(min(max(found[-1] + 1, round(found[-1] * GROWTH)), most))
-    return found
+    grid = [1]
+    while grid[-1] < most:
+        grid.append(min(max(grid[-1] + 1, round(grid[-1] * GROWTH)), most))
+    return grid
 
 
 def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None) -> FloatArray:

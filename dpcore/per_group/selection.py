@@ -135,9 +135,9 @@ class Selection:
         with Problems() as problems:
             problems.whole(1, MAX_SIZE, max_groups=max_groups)
             problems.positive(max_amount=max_amount)
-        found = self._moments(max_groups, max_groups, max_amount)
+        moments = self._moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        return self._settled(found, noise)
+        return self._settled(moments, noise)
 
     def _settled(self, found: KeptMoments, noise: float) -> SelectedGroups:
         totals = self.problem.totals
@@ -145,9 +145,9 @@ class Selection:
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
         self.evaluations += 1
-        found = kept_moments(self.pairs, sample, self.table(rule_of), max_amount, self.problem.totals)[0]
-        self._kept[sample, rule_of] = found.kept
-        return found
+        moments = kept_moments(self.pairs, sample, self.table(rule_of), max_amount, self.problem.totals)[0]
+        self._kept[sample, rule_of] = moments.kept
+        return moments
 
     def error(self, max_groups: int, max_amount: float) -> float:
         """The problem's objective under a pair of bounds, dropped groups as zeros; arguments as `groups`."""
@@ -163,9 +163,9 @@ class Selection:
         """
         asked = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
         tables = np.array([_table(p, max_groups, self.most_users) for p in asked])
-        found = kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
+        moments = kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
         noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in asked]
-        return [self._settled(f, n) for f, n in zip(found, noise, strict=True)]
+        return [self._settled(f, n) for f, n in zip(moments, noise, strict=True)]
 
     def bound(self, groups: tuple[int, int], amounts: tuple[float, float]) -> float:
         """What no pair of bounds in a box goes below: L0 and L-infinity in these closed intervals."""

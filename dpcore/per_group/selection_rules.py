@@ -68,9 +68,9 @@ def keep_probabilities(
         problems.whole(1, MAX_SIZE, max_groups=max_groups)
         problems.whole(0, 10**9, most=most)
     users = np.arange(most + 1, dtype=np.float64)
-    found = _OF_RULE[rule](users, epsilon, delta, max_groups)
-    found[0] = 0.0
-    return found
+    probabilities = _OF_RULE[rule](users, epsilon, delta, max_groups)
+    probabilities[0] = 0.0
+    return probabilities
 
 
 def delta_per_group(delta: float, max_groups: int) -> float:

@@ -160,10 +160,10 @@ class _Search:
 
     def evaluate(self, amount: float, first: int, last: int) -> None:
         """The worst ratio at one L-infinity, at every L0."""
-        found = self.ratios(amount, amount, first, last)
-        at = int(np.argmin(found))
-        if found[at] < self.best:
-            self.best, self.pair = float(found[at]), (at + first, amount)
+        ratios = self.ratios(amount, amount, first, last)
+        at = int(np.argmin(ratios))
+        if ratios[at] < self.best:
+            self.best, self.pair = float(ratios[at]), (at + first, amount)
 
     def add(self, low: float, high: float, first: int, last: int) -> None:
         """One more interval, with the L0 that are left in it."""
@@ -172,11 +172,11 @@ class _Search:
         if low == high:
             self.evaluate(low, first, last)
             return
-        found = self.ratios(low, high, first, last)
-        left = np.flatnonzero(found < self.best)
+        ratios = self.ratios(low, high, first, last)
+        left = np.flatnonzero(ratios < self.best)
         if left.size:
             span = int(left[0]) + first, int(left[-1]) + first
-            heapq.heappush(self.heap, _Open(float(found.min()), low, high, *span))
+            heapq.heappush(self.heap, _Open(float(ratios.min()), low, high, *span))
 
     def split(self) -> None:
         """Evaluate the middle of the most promising interval, and bound both sides."""

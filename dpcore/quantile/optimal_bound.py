@@ -85,8 +85,8 @@ def rank_errors(
     for k, bound in enumerate(h.tolist()):
         if should_stop():
             return RankErrors(h, error, spread, largest, cancelled=True)
-        found = subsample_errors(asked, kind, bound)
-        error[k], spread[k] = np.mean(found), standard_error(found, kind, bound, problem.rows)
+        errors = subsample_errors(asked, kind, bound)
+        error[k], spread[k] = np.mean(errors), standard_error(errors, kind, bound, problem.rows)
         largest[k] = problem.rows.largest_user_weight(bound)
         progress((k + 1) / h.size)
     return RankErrors(h, error, spread, largest, cancelled=False)
@@ -177,21 +177,21 @@ def best_bound(
             tried = _ascending(first, then)
     if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
         tried = replace(rank_errors(searched, kind, grid[-1:], quantiles=quantiles), cancelled=True)
-    found = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
+    chosen = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
     if kind is WeightKind.SMOOTH:
-        return found
+        return chosen
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    own = rank_errors(problem, kind, found.bound, quantiles=quantiles)
-    subsamples = problem.rows.subsamples_for(kind, found.bound)
+    own = rank_errors(problem, kind, chosen.bound, quantiles=quantiles)
+    subsamples = problem.rows.subsamples_for(kind, chosen.bound)
     others = (
         f" The error stated is the average over {subsamples:,} other subsamples." if subsamples > 1 else ""
     )
     return replace(
-        found,
+        chosen,
         rank_error=float(own.rank_error[0]),
         standard_error=float(own.standard_error[0]),
         subsamples=subsamples,
-        ended=found.ended + others,
+        ended=chosen.ended + others,
     )
 
 
@@ -276,13 +276,13 @@ def base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    found = np.full(len(bases), np.nan)
+    masses = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
-        found[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
+        masses[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
         progress((k + 1) / len(bases))
-    return found
+    return masses
 
 
 def base_mass(problem: QuantileProblem, alpha: float) -> float:

@@ -54,9 +54,9 @@ def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options
             ended = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
             ended = f"{solver} ended with “{question.status}”."
-    found = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
+    weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
     multipliers = np.zeros((d, d)) if unbiased.dual_value is None else np.asarray(unbiased.dual_value)
-    w = whitened.repaired(whitened.sorted(found))
+    w = whitened.repaired(whitened.sorted(weights))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
     dual = -whitened.triangle @ multipliers.T
     return evaluate(problem, whitened.original(w), dual, f"CVXPY with {solver}", ended)

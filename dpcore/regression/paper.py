@@ -33,8 +33,8 @@ OPEN = (
 def errors(rows: int, exponent: float, epsilon: float, seed: int) -> tuple[float, float, float]:
     """Expected squared error of the prediction: no bound, best bound, best weights; label unit squared."""
     made = RegressionGenerator(num_rows=rows, exponent=exponent, seed=seed + 1)
-    found = study.over_generated([made], [0.0], epsilon, 1)
-    return float(found.no_cap[1][0]), float(found.cap[1][0]), float(found.ours[1][0])
+    runs = study.over_generated([made], [0.0], epsilon, 1)
+    return float(runs.no_cap[1][0]), float(runs.cap[1][0]), float(runs.ours[1][0])
 
 
 def _named(found: tuple[float, float, float]) -> dict[str, float]:

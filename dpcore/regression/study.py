@@ -86,18 +86,18 @@ def _point(
     problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
 ) -> _Point | None:
     """All three methods on one question; None where it was stopped."""
-    found = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
+    solution = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
     drawn = draws()
     if should_stop():
         return None
     curve = sample_limiting.curve(problem, drawn)
     best, predicting = curve.best, curve.best_prediction
     errors = (
-        (found.variance, prediction_error(problem, found, labels).total),
+        (solution.variance, prediction_error(problem, solution, labels).total),
         (curve.variance[best], curve.prediction_error[predicting]),
         (curve.variance[-1], curve.prediction_error[-1]),
     )
-    return np.array(errors), int(curve.caps[best]), found.certificate.relative_gap
+    return np.array(errors), int(curve.caps[best]), solution.certificate.relative_gap
 
 
 def over_epsilon(

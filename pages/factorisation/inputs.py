@@ -71,8 +71,8 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                 )
                 return None
         unused = (*(RANGE if generated else GENERATOR), *(() if descent else DESCENT))
-        found: FactorisationParameters | None = fields.build(QUESTION, unused=unused, aside=IN_TABS)
-        return found if found is None or _fits_here(found) else None
+        parameters: FactorisationParameters | None = fields.build(QUESTION, unused=unused, aside=IN_TABS)
+        return parameters if parameters is None or _fits_here(parameters) else None
 
 
 def _beside(*names: str) -> None:

@@ -36,12 +36,12 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
     with places.notes:
         if entered:
             stand_ins.say_cleared({variance: "σ²"})
-        found: gap_examples.GapParameters | None = fields.build(
+        parameters: gap_examples.GapParameters | None = fields.build(
             QUESTION,
             unused=() if entered else ("value_variance",),
             aside=[name for name in QUESTION.fields if name not in ("variance_source", "value_variance")],
         )
-    return found
+    return parameters
 
 
 def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters:
@@ -125,8 +125,8 @@ def _text(edited: pd.DataFrame) -> str:
 
 def _worst_noise() -> None:
     histogram = table_histogram(st.session_state[QUESTION.key("table")])
-    found = gap_examples.worst_noise_ratio(histogram.sizes, histogram.users)
-    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{found:.9g}")
+    ratio = gap_examples.worst_noise_ratio(histogram.sizes, histogram.users)
+    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{ratio:.9g}")
 
 
 def _starts() -> None:

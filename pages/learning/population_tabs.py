@@ -92,10 +92,10 @@ def _drawn(asked: tuple[float, int, int]) -> population.Simulated | None:
     if question[:2] != asked[:2]:
         st.caption("The samples drawn are for another α or n: draw again to see them here.")
         return None
-    found: population.Simulated = simulated
-    words = f"{wording.counted(found.count, 'sample')} drawn (seed 0)"
-    st.caption(f"Stopped after {words}: what was drawn is shown." if found.draws.cancelled else f"{words}.")
-    return found if found.count else None
+    drawn: population.Simulated = simulated
+    words = f"{wording.counted(drawn.count, 'sample')} drawn (seed 0)"
+    st.caption(f"Stopped after {words}: what was drawn is shown." if drawn.draws.cancelled else f"{words}.")
+    return drawn if drawn.count else None
 
 
 def _show_figure_3(found: population.PopulationFound, simulated: population.Simulated | None) -> None:

@@ -35,8 +35,8 @@ def read(places: layout.Places) -> MultitaskParameters | None:
             fields.draw(QUESTION, "log_constant")
         fields.draw(QUESTION, "max_tasks")
     with places.notes:
-        found: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks", *IN_TABS))
-    return found
+        parameters: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks", *IN_TABS))
+    return parameters
 
 
 def offer_exponent(exponent: float) -> None:

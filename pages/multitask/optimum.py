@@ -23,8 +23,8 @@ def known_optima(weighed: Weighed) -> Optima | None:
     done = jobs.result_of(QUESTION.key("optimum_job"))
     if done is None or done[0] != _optimum_question(weighed):
         return None
-    found: Optima = done[1]
-    return found
+    optima: Optima = done[1]
+    return optima
 
 
 def _optimum_question(weighed: Weighed) -> tuple[str, str]:

@@ -52,12 +52,12 @@ def _by_counts(data: Sequence[Dataset], parameters: QuantileParameters) -> Share
     kind = parameters.kind
     bounds = [parameters.rank_bound(one.histogram) for one in data]
     sharers = [_sharer(bound, kind) for bound in bounds]
-    found = least_worst_regret(sharers, kind is WeightKind.CAP)
-    tried = (found.bound, *(one.best for one in sharers))
+    shared = least_worst_regret(sharers, kind is WeightKind.CAP)
+    tried = (shared.bound, *(one.best for one in sharers))
     return SharedChoice(
-        choice=_said(found.bound),
-        regrets=found.regrets,
-        certificate=found.certificate,
+        choice=_said(shared.bound),
+        regrets=shared.regrets,
+        certificate=shared.certificate,
         choices=tuple(_said(h) for h in tried),
         errors=tuple(tuple(one.error(h) for h in tried) for one in sharers),
         measure="by the paper's bound on the rank error",
@@ -109,32 +109,32 @@ def _by_values(
             ]
         )  # fmt: skip
 
-    found = errors(h, 0)
+    at_bound = errors(h, 0)
     if not everything and not should_stop():
-        at = _best(found)
+        at = _best(at_bound)
         finer = np.setdiff1d(_grid(h[max(at - 1, 0)], h[min(at + 1, h.size - 1)], caps), h)
-        h, found = np.append(h, finer), np.append(found, errors(finer, 1), axis=1)
+        h, at_bound = np.append(h, finer), np.append(at_bound, errors(finer, 1), axis=1)
         order = np.argsort(h)
-        h, found = h[order], found[:, order]
+        h, at_bound = h[order], at_bound[:, order]
     if should_stop():
         return None
-    least = found.min(axis=1)
-    worst = (found / least[:, None]).max(axis=0)
+    least = at_bound.min(axis=1)
+    worst = (at_bound / least[:, None]).max(axis=0)
     at = int(np.argmin(worst))
-    places = (at, *(int(place) for place in found.argmin(axis=1)))
+    places = (at, *(int(place) for place in at_bound.argmin(axis=1)))
     value = float(worst[at])
     return SharedChoice(
         choice=_said(float(h[at])),
-        regrets=tuple(float(ratio) - 1.0 for ratio in found[:, at] / least),
+        regrets=tuple(float(ratio) - 1.0 for ratio in at_bound[:, at] / least),
         certificate=Certificate(
             value, value if everything else -math.inf, ALL_TRIED if everything else SOME_TRIED
         ),
         choices=tuple(_said(float(h[place])) for place in places),
-        errors=tuple(tuple(row[place] for place in places) for row in found.tolist()),
+        errors=tuple(tuple(row[place] for place in places) for row in at_bound.tolist()),
         measure="by the rank error on the values",
         upwards="Expected rank error",
-        best=(float(h[places[2]]), float(found[1, places[2]])),
-        curve=(h, found[1]),
+        best=(float(h[places[2]]), float(at_bound[1, places[2]])),
+        curve=(h, at_bound[1]),
     )
 
 

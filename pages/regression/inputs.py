@@ -98,8 +98,8 @@ def _parameters() -> RegressionParameters | None:
     unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
     if state[QUESTION.key("variance_source")] is not ResidualVarianceSource.ENTERED:
         unused.add("residual_variance")
-    found: RegressionParameters | None = fields.build(QUESTION, unused=unused)
-    return found
+    parameters: RegressionParameters | None = fields.build(QUESTION, unused=unused)
+    return parameters
 
 
 def residual_variance(loaded: RegressionData, parameters: RegressionParameters) -> float:

@@ -44,7 +44,7 @@ def strategies() -> bool:
 def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
     gaussian = st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN
-    found: TotalParameters | None = fields.build(
+    parameters: TotalParameters | None = fields.build(
         QUESTION, unused=() if gaussian else ("delta",), aside=(*IN_TABS, *QUESTION.own)
     )
-    return found
+    return parameters

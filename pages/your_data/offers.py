@@ -32,11 +32,11 @@ def of_data(data: Dataset) -> list[Offer]:
     elif data.tasks is not None:
         columns[Facet.GROUPS] = data.tasks.label
     columns[Facet.ROWS] = "Rows per user"
-    found: list[Offer] = []
+    offers: list[Offer] = []
     offered: set[str] = set()
     for facet, column in columns.items():
         pages = tuple(q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered)
         offered |= {q.name for q in pages}
         if pages:
-            found.append(Offer(column, pages))
-    return found
+            offers.append(Offer(column, pages))
+    return offers

@@ -51,13 +51,13 @@ def panel() -> None:
 def _open(files: list[UploadedFile]) -> None:
     state, file = st.session_state, files[0]
     try:
-        found = session_file.read(file.getvalue())
+        saved = session_file.read(file.getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
         name = InputProblem(f"the file {file.name} was not opened")
         state[QUESTION.key("session_opened")] = _Opened((name, *problems_of(error)), None)
     else:
-        session_file.apply(found.content)
-        state[QUESTION.key("session_opened")] = _Opened((), found)
+        session_file.apply(saved.content)
+        state[QUESTION.key("session_opened")] = _Opened((), saved)
     ENTRY.drop(files)
 
 

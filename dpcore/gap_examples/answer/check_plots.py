@@ -94,8 +94,8 @@ def _estimates(
 
 def hits(results: Sequence[gap_examples.SimulationResult]) -> tuple[int, int]:
     """In how many intervals the formula lies, and how many there are."""
-    found = [estimate for _, key, *_ in METHODS for estimate in _estimates(results, key)]
-    return sum(estimate.covers for estimate in found), len(found)
+    estimates = [estimate for _, key, *_ in METHODS for estimate in _estimates(results, key)]
+    return sum(estimate.covers for estimate in estimates), len(estimates)
 
 
 def simulated(
@@ -119,9 +119,9 @@ def simulated(
     for (name, key, look, symbol, nudge), formula in zip(
         METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
     ):
-        found = _estimates(results, key)
+        estimates = _estimates(results, key)
         for part in ("variance", "low", "high", "formula"):
-            columns[f"{key}_{part}"] = np.array([getattr(one, part) for one in found])
+            columns[f"{key}_{part}"] = np.array([getattr(one, part) for one in estimates])
         for part in ("variance", "low", "high"):
             over_best[f"{key}_{part}_over_best"] = columns[f"{key}_{part}"] / unit
             over_formula[f"{key}_{part}_over_formula"] = columns[f"{key}_{part}"] / columns[f"{key}_formula"]

@@ -75,8 +75,8 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
     problem, rows = parameters.problem(data.histogram), float(data.histogram.num_rows)
 
     def best(epsilon: float) -> tuple[float, float]:
-        found = optimal_cap.best_cap(replace(problem, epsilon=epsilon))
-        return float(found.cap), found.total
+        choice = optimal_cap.best_cap(replace(problem, epsilon=epsilon))
+        return float(choice.cap), choice.total
 
     def error(epsilon: float, caps: FloatArray) -> FloatArray:
         fractions = np.minimum(caps / rows, 1.0)
@@ -84,12 +84,12 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
 
     def sharer(epsilon: float) -> Sharer:
         at = replace(problem, epsilon=epsilon)
-        found = optimal_cap.best_cap(at)
+        choice = optimal_cap.best_cap(at)
         return Sharer(
             lambda cap: float(error(epsilon, np.array([cap]))[0]),
-            float(found.cap),
-            found.total,
-            found.certificate.lower_bound,
+            float(choice.cap),
+            choice.total,
+            choice.certificate.lower_bound,
             lambda caps: optimal_cap.parts(at, caps),
             (1.0, optimal_cap.largest_cap(at)),
         )

@@ -61,7 +61,7 @@ def methods(
 ) -> list[ComparedAllocation]:
     """Like beside like: first those with one weight per task, then those that differ between users."""
     problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
-    found: list[tuple[str, Allocation, Allocation]] = []
+    pairs: list[tuple[str, Allocation, Allocation]] = []
     for fit, words in (
         (BudgetFit.NOBODY_CLIPPED, "nobody clipped"),
         (BudgetFit.CLIPPED, "clipped, c = 1"),
@@ -69,16 +69,16 @@ def methods(
     ):
         optimum = optima.of_kind(fit)
         if fit is BudgetFit.CLIPPED:
-            found.append((f"Sampling, k = {tasks_per_user(sampling):,}", sampling, optimum))
+            pairs.append((f"Sampling, k = {tasks_per_user(sampling):,}", sampling, optimum))
         for mu in sorted({0.0, exponent}):
             name = f"μ = {wording.entered(mu)}, {words}" if mu else f"Uniform, {words}"
-            found.append((name, WeightRule(mu, fit).weights(problem), optimum))
+            pairs.append((name, WeightRule(mu, fit).weights(problem), optimum))
         if fit is BudgetFit.NOBODY_CLIPPED:
-            found.append(("Exact optimum, problem (9)", optimum, optimum))
-    found.append(("Exact optimum, free weights", optima.free, optima.free))
+            pairs.append(("Exact optimum, problem (9)", optimum, optimum))
+    pairs.append(("Exact optimum, free weights", optima.free, optima.free))
     return [
         ComparedAllocation(name, allocation, optimum, skew_of(allocation))
-        for name, allocation, optimum in found
+        for name, allocation, optimum in pairs
     ]
 
 

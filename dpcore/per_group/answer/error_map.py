@@ -78,13 +78,13 @@ def row_by_row(
 ) -> ErrorMap:
     """The map row by row, that of the pair first; where it is stopped, as many as there are."""
     first = pair.max_amount if pair is not None else float(amounts[-1])
-    found: dict[float, FloatArray] = {}
+    kept: dict[float, FloatArray] = {}
     for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
-        if found and should_stop():
+        if kept and should_stop():
             break
-        found[amount] = row(amount)
-    done = np.array(sorted(found))
-    return ErrorMap(groups, done, np.array([found[amount] for amount in done.tolist()]))
+        kept[amount] = row(amount)
+    done = np.array(sorted(kept))
+    return ErrorMap(groups, done, np.array([kept[amount] for amount in done.tolist()]))
 
 
 def of_means(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:

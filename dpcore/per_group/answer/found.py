@@ -142,9 +142,11 @@ class PerGroupFound:
     @property
     def saved(self) -> float:
         """Share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
-        found = self.scaled if self.selected is None else self.selected.vector
+        vector = self.scaled if self.selected is None else self.selected.vector
         return (
-            0.0 if found is None or self.pair_error == 0.0 else max(0.0, 1.0 - found.error / self.pair_error)
+            0.0
+            if vector is None or self.pair_error == 0.0
+            else max(0.0, 1.0 - vector.error / self.pair_error)
         )
 
     def useful_from(self, errors: FloatArray) -> float | None:
@@ -263,7 +265,7 @@ def find(
         own = at(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.7)
     if mean:
-        found = error_map.of_means(problem, should_stop)
+        cells = error_map.of_means(problem, should_stop)
     else:
         assert facet is not None
         groups, amounts = error_map.axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
@@ -271,7 +273,7 @@ def find(
         def row(amount: float) -> FloatArray:
             return np.asarray(errors_by_groups(problem, amount, facet)[groups.astype(np.int64) - 1])
 
-        found = error_map.row_by_row(groups, amounts, row, pair, should_stop)
+        cells = error_map.row_by_row(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)
     scaled = None
     if cap is not None and radial is not None:
@@ -286,7 +288,7 @@ def find(
         radial=radial,
         tuner=tuner,
         own=own,
-        map=found,
+        map=cells,
         good_groups=None if mean or pair is None else _good_groups(problem, pair, facet),
         sizes=problem.totals,
         errors=errors,
@@ -353,7 +355,7 @@ def _find_selected(
     def row(amount: float) -> FloatArray:
         return np.array([selection.error(int(l0), amount) for l0 in groups])
 
-    found = error_map.row_by_row(groups, amounts, row, pair, should_stop)
+    cells = error_map.row_by_row(groups, amounts, row, pair, should_stop)
     nothing = np.abs(problem.totals)
     return PerGroupFound(
         problem=problem,
@@ -361,7 +363,7 @@ def _find_selected(
         pair=pair,
         tuner=tuner,
         own=own,
-        map=found,
+        map=cells,
         sizes=problem.totals,
         errors=nothing if view.pair is None else np.sqrt(view.pair.mean_squares),
         errors_scaled=None if view.of_vector is None else np.sqrt(view.of_vector.mean_squares),

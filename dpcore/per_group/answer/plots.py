@@ -230,18 +230,18 @@ def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
 
 def survival(of: PerGroupFound, kind: Provenance) -> Plot:
     """The probability that a group is released, against its users."""
-    found = of.selected
-    assert found is not None
-    order = _drawn(found.users)
-    columns = {"users": found.users[order].astype(np.float64)}
-    for points, groups in zip(SURVIVAL, (found.pair, found.of_vector, found.of_tuner), strict=True):
+    selected = of.selected
+    assert selected is not None
+    order = _drawn(selected.users)
+    columns = {"users": selected.users[order].astype(np.float64)}
+    for points, groups in zip(SURVIVAL, (selected.pair, selected.of_vector, selected.of_tuner), strict=True):
         if groups is not None:
             columns[points.y] = groups.kept[order]
     alt = "With the best pair no group is released."
-    if found.pair is not None:
+    if selected.pair is not None:
         alt = (
             "The more users a group has, the likelier it is released: "
-            f"{wording.number(found.pair.expected_groups)} of {wording.counted(of.num_groups, 'group')} on "
+            f"{wording.number(selected.pair.expected_groups)} of {wording.counted(of.num_groups, 'group')} on "
             "average with the best pair."
         )
     return Plot(

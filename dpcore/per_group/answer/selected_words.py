@@ -64,17 +64,17 @@ def facts(view: PerGroupFound, found: SelectedFound) -> dict[str, str]:
 def survival_sentences(view: PerGroupFound) -> list[str]:
     """How many groups are released, and which, in words."""
     assert view.selected is not None
-    found = view.selected
+    selected = view.selected
     ways = (
-        ("With the best pair", found.pair),
-        ("With users scaled", found.of_vector),
-        ("With the pair of PipelineDP's rule", found.of_tuner),
+        ("With the best pair", selected.pair),
+        ("With users scaled", selected.of_vector),
+        ("With the pair of PipelineDP's rule", selected.of_tuner),
     )
     sentences = []
     for name, groups_of in ways:
         if groups_of is None:
             continue
-        likely = found.users[groups_of.kept >= 0.5]
+        likely = selected.users[groups_of.kept >= 0.5]
         which = (
             f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
             if likely.size

@@ -128,23 +128,23 @@ _NORM = (
 
 def detail(view: PerGroupFound, data: Dataset) -> str:
     """What changes how the headline is to be read; empty where nothing does."""
-    found = []
+    said = []
     if view.selected is not None:
-        found.append(selected_words.released(view.selected, view.num_groups))
+        said.append(selected_words.released(view.selected, view.num_groups))
     if view.saved >= WORTH:
-        found.append(_scaling(view))
+        said.append(_scaling(view))
     if view.is_mean and view.mean_size is not None:
-        found.append(
+        said.append(
             f"Groups of at least {wording.counted(view.mean_size, 'row')} are better off with their own mean than with "
             "one mean for all."
         )
     elif view.is_mean and view.pair is not None:
-        found.append("**Of little use:** one mean for all groups would err less.")
+        said.append("**Of little use:** one mean for all groups would err less.")
     if data.is_private:
         if view.parameters.num_groups is None and view.selected is None:
-            found.append(GROUPS_LEAK)
-        found.append(LEAKS)
-    return " ".join(found)
+            said.append(GROUPS_LEAK)
+        said.append(LEAKS)
+    return " ".join(said)
 
 
 def _scaling(view: PerGroupFound) -> str:
@@ -248,14 +248,14 @@ def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
 
 def proofs(view: PerGroupFound) -> tuple[Proof, ...]:
     """What is proved to be best."""
-    found = []
+    said = []
     if view.choice.certificate is not None:
-        found.append(("Pair", view.choice.certificate, view.choice.ended))
+        said.append(("Pair", view.choice.certificate, view.choice.ended))
     if view.cap is not None:
-        found.append(("One level", view.cap.certificate, view.cap.ended))
+        said.append(("One level", view.cap.certificate, view.cap.ended))
     if view.radial is not None:
-        found.append(("Scaling", view.radial.certificate, view.radial.ended))
-    return tuple(found)
+        said.append(("Scaling", view.radial.certificate, view.radial.ended))
+    return tuple(said)
 
 
 def what_is_used(view: PerGroupFound, data: Dataset) -> str:
@@ -285,12 +285,12 @@ def group_sentences(view: PerGroupFound) -> list[str]:
             f"Over the groups of at least {wording.counted(view.mean_size, 'row')} their own means err less than one "
             "mean for all; below that size they do not."
         ]
-    found = []
+    sentences = []
     ways = [("With the best pair" if view.pair is not None else "Publishing 0", view.errors)]
     if view.errors_scaled is not None:
         ways.append(("With every row kept and users scaled", view.errors_scaled))
     if view.selected is not None:
-        found.append("A group that is not released counts as 0: it errs by its whole size.")
+        sentences.append("A group that is not released counts as 0: it errs by its whole size.")
     for name, errors in ways:
         useless, size = view.useless(errors), view.useful_from(errors)
         ten = wording.percent(USEFUL)
@@ -299,11 +299,11 @@ def group_sentences(view: PerGroupFound) -> list[str]:
             if size is not None
             else f"the largest group's error is above {ten}"
         )
-        found.append(
+        sentences.append(
             f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(view.num_groups, 'group')} "
             f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
         )
-    return found
+    return sentences
 
 
 def _users_who_differ(view: PerGroupFound) -> str:

@@ -90,8 +90,8 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
         asked = problem.with_epsilon(epsilon)
-        found = optimal_bound.best_bound(asked, kind, SEARCH_POINTS, quantiles=parameters.asked)
-        return found.bound, found.rank_error
+        choice = optimal_bound.best_bound(asked, kind, SEARCH_POINTS, quantiles=parameters.asked)
+        return choice.bound, choice.rank_error
 
     return Against("Best bound (rows per user)", "Rank error (share of rows)", best, slow=True)
 

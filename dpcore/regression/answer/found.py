@@ -217,24 +217,26 @@ def _methods(
     caps: CapCurve | None,
     labels: FloatArray,
 ) -> tuple[Method, ...]:
-    found = [_method("Best weights C", problem, ours, labels, "the least variance that any unbiased one has")]
+    methods = [
+        _method("Best weights C", problem, ours, labels, "the least variance that any unbiased one has")
+    ]
     if caps is not None:
         best = caps.best
         if caps.rank_deficient[best] == 0 and caps.used[best]:
             note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
-            found.append(_of_cap("Best bound", caps, best, note))
-    found.append(_method("No bound", problem, no_cap, labels, "ordinary least squares on all rows"))
+            methods.append(_of_cap("Best bound", caps, best, note))
+    methods.append(_method("No bound", problem, no_cap, labels, "ordinary least squares on all rows"))
     if caps is not None:
         lost = int(caps.rank_deficient[0])
         note = f"{lost} of {lost + int(caps.used[0])} draws had dependent rows" if lost else "a bound of 1"
-        found.append(_of_cap("One row per user", caps, 0, note))
+        methods.append(_of_cap("One row per user", caps, 0, note))
     try:
         averages = naive.user_averages(problem)
-        found.append(_method("User averages", problem, averages, labels, "one averaged row per user"))
+        methods.append(_method("User averages", problem, averages, labels, "one averaged row per user"))
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
-        found.append(Method("User averages", math.nan, math.nan, math.nan, note))
-    return tuple(found)
+        methods.append(Method("User averages", math.nan, math.nan, math.nan, note))
+    return tuple(methods)
 
 
 def _method(

@@ -131,9 +131,9 @@ def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
         return bound, float(error(epsilon, np.array(bound)))
 
     def sharer(epsilon: float) -> Sharer:
-        found = total.best_bound(at(epsilon))
-        value, least = found.certificate.value / rows, found.certificate.lower_bound / rows
-        return Sharer(lambda t: float(error(epsilon, np.array(t))), found.max_total, value, least)
+        choice = total.best_bound(at(epsilon))
+        value, least = choice.certificate.value / rows, choice.certificate.lower_bound / rows
+        return Sharer(lambda t: float(error(epsilon, np.array(t))), choice.max_total, value, least)
 
     return Against(
         "Sweet spot (rows per user)",

@@ -245,9 +245,11 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
 
     def sharer(epsilon: float) -> Sharer:
         at = replace(problem, epsilon=epsilon)
-        found = total.best_bound(at)
-        proof = found.certificate
-        return Sharer(lambda t: float(total.measured(at, t)), found.max_total, proof.value, proof.lower_bound)
+        choice = total.best_bound(at)
+        proof = choice.certificate
+        return Sharer(
+            lambda t: float(total.measured(at, t)), choice.max_total, proof.value, proof.lower_bound
+        )
 
     return Against(
         f"Best bound ({unit.per_user})",

@@ -52,8 +52,8 @@ def simulated_epsilons(amounts: Amounts) -> FloatArray:
 def near_best(of: StrategyCurves, row: int, factor: float = 1.1) -> tuple[float, float] | None:
     """(from, to): the epsilons at which a strategy's error is at most ``factor`` times the best bound's."""
     close = of.relative_error[row] <= factor * of.relative_error[0]
-    found = of.epsilons[close]
-    return (float(found[0]), float(found[-1])) if found.size else None
+    epsilons = of.epsilons[close]
+    return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 
 
 def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoints | None = None) -> Plot:
