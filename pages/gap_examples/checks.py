@@ -12,8 +12,7 @@ from dpcore.gap_examples.answer import check_plots, examples, words
 from dpcore.gap_examples.answer import plots as gap_plots
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
-from pages.gap_examples import cached, proof
-from pages.gap_examples import inputs as gap_inputs
+from pages.gap_examples import cached, inputs, proof
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import tables
 from pages.shared.card import cards, number_elements
@@ -32,8 +31,8 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     )
     left, right = st.columns([5, 6])
     with left:
-        gap_inputs.table()
-    comparison = gap_examples.compare(gap_inputs.with_table(parameters).own_instance())
+        inputs.table()
+    comparison = gap_examples.compare(inputs.with_table(parameters).own_instance())
     line = gap_examples.dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
         short = gap_examples.supremum().ratio - comparison.ratio
@@ -62,7 +61,7 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         f"**Look at** how the search comes ever closer to {best.ratio:.5f} and never gets there, with "
         "however many groups."
     )
-    start = gap_inputs.search()
+    start = inputs.search()
     if start:
         question = parameters.search_question()
         jobs.start(
@@ -183,7 +182,7 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
         "**Look at** the intervals on the right: nearly all should contain 1, the formula. At 95 % "
         "confidence about one in twenty should not."
     )
-    start = gap_inputs.simulation()
+    start = inputs.simulation()
     kind = parameters.simulated
     problem = parameters.simulated_problem(data.histogram)
     question = (kind, problem, parameters.runs, parameters.seed)

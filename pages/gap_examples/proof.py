@@ -14,8 +14,7 @@ from dpcore.gap_examples import files
 from dpcore.gap_examples.answer import plots as gap_plots
 from dpcore.gap_examples.answer import words
 from dpcore.gap_examples.parameters import NUM_USERS
-from pages.gap_examples import cached
-from pages.gap_examples import inputs as gap_inputs
+from pages.gap_examples import cached, inputs
 from pages.gap_examples.question import QUESTION
 from pages.shared.card import cards, file_button
 from pages.shared.fields import fields
@@ -109,7 +108,7 @@ def show_two_groups(parameters: gap_examples.GapParameters) -> None:
         "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
         "and watch the dotted curve rise to a limit."
     )
-    gap_inputs.two_groups()
+    inputs.two_groups()
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
     plots.draw(gap_plots.two_groups(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.multitask import cvxpy_reference
 from dpcore.multitask.answer import compare, details, tab_words
-from dpcore.multitask.answer import plots as figures
+from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import Optima, Weighed, total_ratio
 from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import cached
@@ -108,6 +108,6 @@ def _show_methods(weighed: Weighed, optima: Optima) -> None:
 
 def _show_beside(weighed: Weighed, optima: Optima) -> None:
     free = skew_of(optima.free)
-    plots.draw_beside(figures.optimum(weighed, optima), details.skew(weighed, free))
+    plots.draw_beside(core_plots.optimum(weighed, optima), details.skew(weighed, free))
     st.markdown(tab_words.free_weights(free))
     cards.label(weighed.tasks.disclosure)
