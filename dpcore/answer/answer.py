@@ -35,7 +35,7 @@ class Number:
         value: With all its digits; None where it is not a single number.
         unit: Of ``value``; empty for none.
         key: How a program calls it; by default the label in lower case, its words joined by underscores.
-        copied: Its digits as a program takes them; by default those of ``value``, else ``text``.
+        copies: What is copied of it, as a program takes it, where that is not the digits of ``value``, else ``text``.
     """
 
     label: str
@@ -45,13 +45,16 @@ class Number:
     value: float | int | None = None
     unit: str = ""
     key: str = ""
-    copied: str = ""
+    copies: str = ""
 
     def __post_init__(self) -> None:
         key = self.key or "_".join(re.findall(r"\w+", self.label.lower()))
-        digits = self.text if self.value is None else wording.digits(self.value)
         object.__setattr__(self, "key", key)
-        object.__setattr__(self, "copied", self.copied or digits)
+
+    @property
+    def copied(self) -> str:
+        """Its digits as a program takes them."""
+        return self.copies or (self.text if self.value is None else wording.digits(self.value))
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,7 +161,7 @@ def _card(card: Answer, drawn: PrivatePair, data: Dataset) -> Answer:
                 "Bound, drawn privately" if alone else "Pair, drawn privately",
                 pair,
                 f"of {plain(drawn.column)}" if drawn.column else "",
-                copied=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
+                copies=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
             ),
         ),
         good_enough="",

@@ -77,7 +77,7 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
                 words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
-                copied=f"{pair.max_groups}" if alone else f"{pair.max_groups}, {pair.max_amount:.12g}",
+                copies=f"{pair.max_groups}" if alone else f"{pair.max_groups}, {pair.max_amount:.12g}",
             )
         )
     else:
@@ -91,7 +91,7 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
             else "",
             f"The {what}.",
             value=view.pair_error,
-            copied=error(view, view.pair_error),
+            copies=error(view, view.pair_error),
         )
     )
     if view.selected is not None and view.selected.pair is not None:
