@@ -49,9 +49,8 @@ async def answered(socket: ClientConnection, payload: bytes) -> tuple[float, int
     async with asyncio.timeout(LIMIT):
         while True:
             raw = bytes(await socket.recv(decode=False))
-            if (
-                len(raw) > 2_000
-            ):  # Figures and long texts: what is looked for is short, and reading all takes its time.
+            # Figures and long texts: what is looked for is short, and reading all takes its time.
+            if len(raw) > 2_000:
                 continue
             message = ForwardMsg.FromString(raw)
             wrong += message.delta.new_element.WhichOneof("type") == "exception"

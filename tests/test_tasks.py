@@ -107,9 +107,8 @@ def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
     assert own.bound == mean.bound
     assert "more compared with the best bound" in own.facts["Your own bound, 50 rows"]
     public = ss.mean_bound(events, counts="public", **MEAN)
-    assert (
-        mean.error >= public.error
-    )  # Never less noise for more protection, which private data have by default.
+    # Never less noise for more protection, which private data have by default.
+    assert mean.error >= public.error
     assert public.assumptions != mean.assumptions
     read = ss.mean_bound(events, disclosure="public", **MEAN)
     assert read.parameters.counts.value == "public"

@@ -23,9 +23,8 @@ FROM_VALUES = mean.VarianceSource.FROM_VALUES
 def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    fields.refill(
-        QUESTION, "user_share"
-    )  # A private copy sets it aside with the values, and a slider cannot be empty.
+    # A private copy sets it aside with the values, and a slider cannot be empty.
+    fields.refill(QUESTION, "user_share")
     _without_values(data)
     with places.line:
         fields.draw_all(QUESTION, "lower", "upper")

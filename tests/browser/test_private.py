@@ -69,9 +69,8 @@ def test_two_numbers_then_a_copy_then_back(page: Page, app_url: str) -> None:
     released = page.locator(".st-key-private_released")
     expect(released.get_by_text("discrete Laplace").first).to_be_visible()
     settle(page)
-    expect(page.get_by_test_id("stProgress")).to_have_count(
-        0
-    )  # The page is drawn anew when copies are simulated.
+    # The page is drawn anew when copies are simulated.
+    expect(page.get_by_test_id("stProgress")).to_have_count(0)
     settle(page)
     with page.expect_download() as download:
         released.get_by_role("button", name="Released histogram (CSV)").click()

@@ -78,8 +78,9 @@ def show(
         handle: What the browser is told of its handle, and the session's key of the field that it moves.
     """
     # Asked for now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    asked, made = _asked(), fig
-    fig, shown, question = pins.main_figure(fig, disclosure)
+    run, made = page_run.now(), fig
+    asked = _asked(run)
+    fig, shown, question = pins.main_figure(run, fig, disclosure)
     if shown is not Disclosure.PUBLIC:
         charts.labelled(fig, shown.label)
     with place or contextlib.nullcontext():
@@ -108,12 +109,11 @@ def question_notes() -> list[str]:
 
     It holds what a link holds, and hence no number computed from private data.
     """
-    return _notes(_asked())
+    return _notes(_asked(page_run.now()))
 
 
-def _asked() -> Any:
+def _asked(run: page_run.Drawn | None) -> Any:
     """The parameters object of the answer in sight; to be asked while the page is drawn. None where there is none."""
-    run = page_run.now()
     answered = None if run is None else run.answered
     return answered or st.session_state.get(keys.PAGE_PARAMETERS)
 

@@ -314,10 +314,13 @@ def strictest(kinds: Iterable[Provenance]) -> Provenance:
     return next((kind for kind in labels if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
-def main_figure(fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Provenance, str]:
+def main_figure(
+    run: page_run.Drawn | None, fig: go.Figure, disclosure: Provenance
+) -> tuple[go.Figure, Provenance, str]:
     """What is drawn in place of a page's main figure.
 
     Args:
+        run: Of the page; None outside of pages.
         fig: As the page made it.
         disclosure: Of the data behind it.
 
@@ -325,7 +328,6 @@ def main_figure(fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Prov
         The figure with its ghosts and the curve of a second data set, what it is then, and the question whose button
         goes below; the figure itself and no question where it is not the main one of a question that is asked.
     """
-    run = page_run.now()
     if run is None or not run.in_main or run.figure is not None or run.question.parameters is None:
         return fig, disclosure, ""
     run.figure = fig

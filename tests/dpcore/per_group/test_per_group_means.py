@@ -120,9 +120,8 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind) -> None:
     for epsilon in (1.0, 10.0, 400.0):
         problem = PerGroupProblem(PAIRS, asked(epsilon, noise, neighbours=relation))
         squares = (noisy_means(problem, (1, 1), sums, rows) - problem.centred_means) ** 2
-        error = squares.reshape(4_000, 10, 5).mean(
-            axis=1
-        )  # Runs that share a sample are no independent ones.
+        # Runs that share a sample are no independent ones.
+        error = squares.reshape(4_000, 10, 5).mean(axis=1)
         allowed = 5.0 * error.std(axis=0) / math.sqrt(4_000)
         found = mean_squares(problem, 1, 1)
         assert np.all(np.abs(found - error.mean(axis=0))[:4] <= allowed[:4])
@@ -214,9 +213,8 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     )
     certificate = best_mean_pair(one).certificate
     assert certificate is not None
-    assert certificate.sentence.startswith(
-        "Proved best"
-    )  # One group and one row each: nothing is left to chance.
+    # One group and one row each: nothing is left to chance.
+    assert certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
         UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES), asked(30.0)
     )

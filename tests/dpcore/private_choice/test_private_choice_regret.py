@@ -132,9 +132,8 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
     histogram = samples.load(key).histogram
     rows = np.repeat(histogram.sizes, histogram.users).astype(float)
     grid = choice.candidates(10_000, whole=True)
-    errors = np.array(
-        [np.maximum(rows - bound, 0.0).sum() + bound for bound in grid]
-    )  # Epsilon of the release: 1.
+    # Epsilon of the release: 1.
+    errors = np.array([np.maximum(rows - bound, 0.0).sum() + bound for bound in grid])
     least = min(np.maximum(rows - bound, 0.0).sum() + bound for bound in np.unique(rows))
     above = np.array([(rows > bound).sum() for bound in grid])
     reached = np.array([(rows >= bound).sum() for bound in grid])

@@ -289,9 +289,8 @@ def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
     assert found.slow
     curves = against.over_epsilon(found)
     assert curves.epsilons.tolist() == list(against.FEW)
-    assert (
-        np.diff(curves.errors) <= curves.errors[:-1] * 0.02
-    ).all()  # More ε, less error, but for subsamples.
+    # More ε, less error, but for subsamples.
+    assert (np.diff(curves.errors) <= curves.errors[:-1] * 0.02).all()
     assert (curves.bounds >= 0.0).all()
 
 

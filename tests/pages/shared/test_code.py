@@ -99,9 +99,8 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
     at = with_events("What weights gain")
-    assert has(
-        program("gap_card", Library.PYTHON), Library.PYTHON, 100.0
-    )  # As *Mean* proposes of public values.
+    # As *Mean* proposes of public values.
+    assert has(program("gap_card", Library.PYTHON), Library.PYTHON, 100.0)
     # The page asks for no range itself, and writes no program with one that nobody entered.
     at.session_state["mean.upper"] = None
     fine(at.run())

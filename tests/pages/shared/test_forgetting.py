@@ -116,9 +116,8 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
 ) -> None:
     with_values, seen = filled
     held = seen[when]
-    assert {key: held.get(key) for key in held[setting.SEEN]} == held[
-        setting.SEEN
-    ]  # Nothing but what fields hold.
+    # Nothing but what fields hold.
+    assert {key: held.get(key) for key in held[setting.SEEN]} == held[setting.SEEN]
     aside = (keys.LOADED, setting.SEEN)
     stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
     kept = (*KEPT, *([] if with_values else [From.VALUES]))

@@ -191,9 +191,8 @@ def test_no_sentence_names_a_field_as_python_does(of):
             _, problems = questions.made(of.parameters, asked, labels, names=of.called)
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
-                if (
-                    not must or begins == "G"
-                ):  # What a page leaves out is no matter of names; G is its letter.
+                # What a page leaves out is no matter of names; G is its letter.
+                if not must or begins == "G":
                     continue
                 assert "_" not in begins.replace("D_X", "").replace("D_U", ""), problem.sentence
                 is_python = begins.lower() in of.fields

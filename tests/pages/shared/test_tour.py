@@ -83,9 +83,8 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
 def test_start_says_what_the_heavy_user_costs() -> None:
     users = presets.dataset(Users.ONE_HEAVY).histogram
     rows = float(users.sizes @ users.users)
-    noise = [
-        12 * bound / 1.0 / rows for bound in (20_000, 20)
-    ]  # Twelve counts, Laplace noise of scale bound / ε.
+    # Twelve counts, Laplace noise of scale bound / ε.
+    noise = [12 * bound / 1.0 / rows for bound in (20_000, 20)]
     lost = float(np.maximum(users.sizes - 20, 0) @ users.users) / rows
     assert [f"{share:.2%}" for share in (*noise, lost)] == ["400.00%", "0.40%", "33.30%"]
     found = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
