@@ -1,4 +1,8 @@
-"""The tour on Mean: what smooth weights save over the best cap."""
+"""The tour on Mean: what smooth weights save over the best cap.
+
+Rows are taken as independent, as in the paper, and the answer says so. About the mean of this very table weights gain
+little here: 0.4 % at epsilon = 0.3 with a share of 0.2 between users.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ def answer(data: Dataset, asked: MeanParameters) -> str:
     before, after = wording.entered(_BEGIN.epsilon), wording.entered(asked.epsilon)
     return (
         f"At ε = {after} weights err {now} less than the best bound, which leaves {cut} of the rows out; "
-        f"at ε = {before}, {first} less than one that leaves {cut_first} out."
+        f"at ε = {before}, {first} less than one that leaves {cut_first} out: if rows are independent."
     )
 
 
