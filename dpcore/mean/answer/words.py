@@ -242,7 +242,7 @@ def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
         said.append(
             f"**Users with more rows have {values} values**: the mean over rows is {wording.number(clamped.mean)}, "
             f"that over users {wording.number(float(clamped.user_means.mean()))}. Which do you want? This is for the "
-            "first."
+            "first; *Behind the answer* has the second."
         )
     return said
 

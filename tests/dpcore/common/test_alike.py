@@ -11,7 +11,11 @@ import pytest
 
 import dpcore as ss
 from dpcore.common import alike
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import answered as of_learning
 from dpcore.per_group import PerGroupParameters, Statistic
@@ -56,7 +60,14 @@ def test_pages_say_the_figure_of_their_rows():
 
 
 def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
-    mean = of_groups(SHOP, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=100.0))
+    generator = np.random.default_rng(8)
+    codes = np.sort(generator.integers(0, 30, 120))
+    held = pairs_of_rows(
+        codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value"
+    )
+    histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
+    made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=held)
+    mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     assert mean.facts[alike.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
     pairs = mean.found.problem.pairs
