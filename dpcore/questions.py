@@ -91,6 +91,7 @@ ASKED = {
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
     "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
     "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
+    "plan_bounds": Question("plan", takes=("value", "group")),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
@@ -304,6 +305,8 @@ def _read(hint: Any, name: str, given: Any) -> Any:
     """A setting as the question's parameters hold it; of options by what links and files call them, or by name."""
     options = _options(hint)
     if options is None or isinstance(given, options) or given is None:
+        if hint is str and isinstance(given, list | tuple):  # Lines of a plan, one by one.
+            return "; ".join(map(str, given))
         if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:  # a number of NumPy
             return given.item()
         return given

@@ -292,6 +292,12 @@ def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> fl
     return high
 
 
+@functools.lru_cache(maxsize=4096)
+def gaussian_epsilon(sigma: float, delta: float) -> float:
+    """The epsilon that OpenDP proves at sensitivity 1 with delta; sigma is above 0."""
+    return float(_fixed(_gaussian_measurement(1, sigma), delta).map(1.0)[0])
+
+
 def _root_above(squared: int) -> float:
     root = math.sqrt(squared)
     return root if root == math.isqrt(squared) else math.nextafter(root, math.inf)

@@ -22,7 +22,9 @@ from dpcore.common.errors import InputProblem, InvalidInput
 P = TypeVar("P")
 
 MAX_TEXT = 200
-"""Longest field text that is looked at; a longer one cannot be one of ours."""
+"""Longest text that is looked at of a field without a limit of its own; a longer one cannot be one of ours."""
+LONGEST = "longest"
+"""Under this name the metadata of a field hold a limit of its own."""
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
@@ -81,6 +83,11 @@ def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
 def field_types(kind: Any) -> dict[str, Any]:
     """The type of every field of a parameters class, by name. Kept: working them out takes as long as all else here."""
     return _types_of(kind)
+
+
+def longest_texts(kind: Any) -> dict[str, int]:
+    """Most characters of those fields of a parameters class that have a limit of their own, by name."""
+    return {f.name: f.metadata[LONGEST] for f in fields(kind) if LONGEST in f.metadata}
 
 
 # Not `field_types` itself: mypy takes the class of a dataclass for one that cannot be hashed.
@@ -146,7 +153,7 @@ def _values(kind: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], 
     for name, f in known.items():
         if name in texts:
             try:
-                values[name] = _read(hints[name], texts[name])
+                values[name] = _read(hints[name], texts[name], f.metadata.get(LONGEST, MAX_TEXT))
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif f.default is MISSING and f.default_factory is MISSING:
@@ -154,8 +161,8 @@ def _values(kind: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], 
     return values, problems
 
 
-def _read(hint: Any, text: str) -> Any:
-    if len(text) > MAX_TEXT:
+def _read(hint: Any, text: str, longest: int = MAX_TEXT) -> Any:
+    if len(text) > longest:
         raise ValueError("too long")
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))

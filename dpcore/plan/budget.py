@@ -20,6 +20,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import gaussian_epsilon
 from dpcore.contributions import FloatArray
 
+MOST_AMOUNT = 2e3
+"""mu^2 beyond which no epsilon is said: it would be above 1,000."""
+
 
 class Program(enum.Enum):
     """Which library draws the noise."""
@@ -91,13 +94,8 @@ def unit_scale(epsilon: float, noise: NoiseKind, delta: float | None) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def epsilon_of(amount: float, noise: NoiseKind, delta: float | None) -> float:
-    """Epsilon for which a plan may take so much in all: mu^2 with Gaussian noise; infinite where none is found."""
-    if noise is NoiseKind.LAPLACE or not math.isfinite(amount):
-        return amount
-    low, high = 1e-6, 1e3
-    if unit_scale(high, noise, delta) ** -2 < amount:
-        return math.inf
-    while high / low > 1.0 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if unit_scale(middle, noise, delta) ** -2 < amount else (low, middle)
-    return high
+    """Epsilon for which a plan may take so much in all: mu^2 with Gaussian noise, infinite where none is found."""
+    if noise is NoiseKind.LAPLACE or not 0.0 < amount < MOST_AMOUNT:
+        return amount if noise is NoiseKind.LAPLACE or amount == 0.0 else math.inf
+    assert delta is not None
+    return mechanisms.gaussian_epsilon(amount**-0.5, float(delta))

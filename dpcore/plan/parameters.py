@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from dpcore.common import noise_error
+from dpcore.common import noise_error, text_fields
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.plan import lines
@@ -50,7 +50,7 @@ class PlanParameters:
     """
 
     epsilon: float
-    lines: str = FIRST_LINES
+    lines: str = field(default=FIRST_LINES, metadata={text_fields.LONGEST: LONGEST})
     objective: Objective = Objective.SUM
     noise: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None

@@ -26,7 +26,7 @@ from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.strict_json import Part, load
-from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, to_text
+from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, longest_texts, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
 from dpcore.report.session_document import SCHEMA, written
@@ -410,7 +410,7 @@ def _settings(part: Part, aside: Problems) -> dict[str, Any]:
 def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str, Any]:
     """Session key to value of those fields of a question that its parameters object takes."""
     assert of.parameters is not None
-    hints = field_types(of.parameters)
+    hints, longest = field_types(of.parameters), longest_texts(of.parameters)
     values: dict[str, Any] = {}
     for name, part in held.items():
         if name not in of.fields:
@@ -420,7 +420,7 @@ def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str
                 values[name] = None
         else:
             try:
-                values[name] = _typed(hints[name], part)
+                values[name] = _typed(hints[name], part, longest.get(name, MAX_TEXT))
             except ValueError:
                 part.refuse(f"this is not what the field {of.fields[name].label or name} holds")
     empty = {name for name, value in values.items() if value is None}
@@ -431,7 +431,7 @@ def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str
     return {of.key(name): value for name, value in values.items() if name in good or name in empty}
 
 
-def _typed(hint: Any, part: Part) -> Any:
+def _typed(hint: Any, part: Part, longest: int) -> Any:
     """The value as a widget holds it.
 
     Raises:
@@ -444,7 +444,7 @@ def _typed(hint: Any, part: Part) -> Any:
             return kind(value)
         if kind is bool and isinstance(value, bool):
             return value
-        if kind is str and isinstance(value, str) and len(value) <= MAX_TEXT:
+        if kind is str and isinstance(value, str) and len(value) <= longest:
             value.encode()  # A UnicodeEncodeError is a ValueError.
             return value
         if kind in (int, float) and type(value) in (int, float) and abs(value) < 1e300:

@@ -1,0 +1,118 @@
+"""The figures of a plan as data. Pure: what was found in, plots out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Scale
+from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.plan.answer.found import PlanFound
+
+LOOKS = (Look.CAP, Look.SMOOTH, Look.BIAS, Look.PRIVACY, Look.OWN, Look.USUAL)
+"""Of the lines that are drawn: those with the largest shares. All stand in the file."""
+EPSILONS = (0.02, 50.0)
+POINTS = {NoiseKind.LAPLACE: 61, NoiseKind.GAUSSIAN: 33}
+"""OpenDP's conversion takes 2 ms a point."""
+
+
+def shown(found: PlanFound) -> list[int]:
+    """Numbers of the lines that are drawn, those with the largest shares first."""
+    order = sorted(range(len(found.lines)), key=lambda i: -found.lines[i].parts)
+    return order[: len(LOOKS)]
+
+
+def _over_epsilon(found: PlanFound) -> tuple[FloatArray, FloatArray]:
+    """(Epsilon of the plan, v of a line that takes all of it) over the axis."""
+    budget = found.budget
+    if budget.noise is NoiseKind.LAPLACE:
+        epsilons = np.geomspace(*EPSILONS, POINTS[budget.noise])
+        return epsilons, epsilons**-2.0
+    # From amount to epsilon, one call of OpenDP each, and not back, which is a search. mu^2 = 20 is about epsilon = 30.
+    v = 1.0 / np.geomspace(1e-5, 40.0, POINTS[budget.noise])
+    return np.array([budget.epsilon_of(float(budget.amount(at))) for at in v]), v
+
+
+def errors(found: PlanFound, data: Dataset) -> Plot:
+    """The main figure: error over wanted error of each line against the epsilon of the whole plan."""
+    epsilons, v = _over_epsilon(found)
+    best, equal = found.ratios(found.lines, v), found.ratios(found.equal, v)
+    columns: dict[str, FloatArray] = {"epsilon": epsilons}
+    for line, ours, theirs in zip(found.lines, best, equal, strict=True):
+        what = line.planned.line.what
+        columns |= {f"{what}: error over wanted": ours, f"{what}: at an equal share": theirs}
+    items: list[Item] = []
+    at = found.budget.epsilon
+    for look, i in zip(LOOKS, shown(found), strict=False):
+        what = found.lines[i].planned.line.what
+        items.append(
+            Curve(
+                f"{what}, equal share",
+                "epsilon",
+                f"{what}: at an equal share",
+                look,
+                dash="dot",
+                width=1.5,
+                unnamed=True,
+                opacity=0.7,
+            )
+        )
+        items.append(Curve(what, "epsilon", f"{what}: error over wanted", look, dash="solid", width=2.5))
+        ratio = found.lines[i].error / found.lines[i].planned.wanted
+        items.append(Mark(f"{what}, this plan", at, ratio, look, unnamed=True))
+    items += [Level("Wanted error", 1.0), Level("ε of this plan", at, upright=True, look=Look.TOTAL)]
+    every = np.concatenate([*best, *equal])
+    every = every[np.isfinite(every) & (every > 0.0)]
+    low = max(float(every.min(initial=0.5)) / 1.5, 1e-3)
+    high = min(max(float(every.max(initial=2.0)) * 1.5, 2.0), 1e4)
+    left, right = min(EPSILONS[0], at / 2.0), max(EPSILONS[1], at * 2.0)
+    return Plot(
+        "plan-errors",
+        "Error of each number over ε",
+        _alt(found),
+        Axis("ε of the whole plan", "", (left, right)),
+        Axis("error", "wanted error = 1", (min(low, 0.5), high), number=".3~g"),
+        columns,
+        tuple(items),
+        data.provenance,
+        main=True,
+    )
+
+
+def shares(found: PlanFound, data: Dataset) -> Plot:
+    """Share of the budget of each line, in the plan and in an equal split."""
+    names = [line.planned.line.what for line in found.lines]
+    most = max(max(line.share for line in found.lines), 1.0 / len(names))
+    return Plot(
+        "plan-shares",
+        "Shares of the budget",
+        f"{_largest(found)} An equal split gives {wording.percent(1.0 / len(names))} to each.",
+        Axis("number", "", (0.0, 1.0), Scale.NAMES, title=" "),
+        Axis("share of the budget", "", (0.0, min(1.0, 1.1 * most)), Scale.PERCENT, number=".1%"),
+        {
+            "share": np.array([line.share for line in found.lines]),
+            "equal_share": np.array([line.share for line in found.equal]),
+        },
+        (
+            Bars("This plan", "released", "share", Look.CAP),
+            Bars("Equal split", "released", "equal_share", Look.USUAL),
+        ),
+        data.provenance,
+        {"released": names},
+        height=360,
+    )
+
+
+def _largest(found: PlanFound) -> str:
+    line = max(found.lines, key=lambda one: one.parts)
+    return f"{wording.capital(line.planned.line.what)} gets {wording.percent(line.share)} of the budget."
+
+
+def _alt(found: PlanFound) -> str:
+    return (
+        f"At ε = {wording.number(found.budget.epsilon)}, {found.reached} of {len(found.lines)} lines lie at or below "
+        "their wanted error. Every error falls as ε of the whole plan grows and shares are kept; dotted lines have "
+        "equal shares."
+    )

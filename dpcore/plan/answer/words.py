@@ -1,0 +1,255 @@
+"""What a plan has to say in words. Pure: what was found in, sentences out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcore.answer import Number
+from dpcore.answer.answer import Proof
+from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import rounded_up
+from dpcore.dataset import Dataset
+from dpcore.plan.answer.found import PlanFound, exact_epsilon
+from dpcore.plan.drawn import DrawnLine, covered
+from dpcore.plan.lines import Released
+from dpcore.plan.parameters import Objective, PlanParameters
+from dpcore.plan.table import NEIGHBOURS
+
+LEAKS = (
+    "Your data are private, and shares, bounds and relative errors read off them are too: using them in a release "
+    "reveals something about the data. Plan on public or older data, or on a private copy."
+)
+ON_RELEASE = "The DP release is treated as the true data; errors on the original data are unknown."
+
+
+def headline(found: PlanFound) -> str:
+    """For how many lines the budget is enough."""
+    count = len(found.lines)
+    epsilon = rounded_up(found.budget.epsilon, 4)
+    if count == 1:
+        verb = "is enough" if found.reached else "is not enough"
+        return f"All of ε = {epsilon} goes to {found.lines[0].planned.line.what}, and it {verb}."
+    which = f"all {count}" if found.reached == count else f"{found.reached} of {count}"
+    return f"ε = {epsilon} is enough for {which} numbers."
+
+
+def detail(found: PlanFound, data: Dataset) -> str:
+    """What changes how the headline is to be read."""
+    said = [_eaten(found)]
+    dropped = [line for line in found.lines if line.dropped]
+    if dropped:
+        which = " and ".join(line.planned.line.what for line in dropped)
+        said.append(f"**Dropped:** {which}. 0 is published there: noise would cost more.")
+    if data.is_private:
+        said.append(LEAKS)
+    if data.release is not None:
+        said.append(ON_RELEASE)
+    return " ".join(said)
+
+
+def _eaten(found: PlanFound) -> str:
+    if len(found.lines) == 1:
+        return ""
+    line = found.lines[found.eater].planned.line
+    if math.isinf(found.needed[found.eater]):
+        return f"**Never reached:** {line.what}. More than its wanted error stays without any noise."
+    total = float(found.needed.sum())
+    if total == 0.0:
+        return "Publishing 0 has every wanted error already."
+    share = wording.percent(float(found.needed[found.eater]) / total)
+    return f"**{wording.capital(line.what)} eats the budget**: {share} of what all wanted errors need."
+
+
+def numbers(found: PlanFound, parameters: PlanParameters) -> tuple[Number, ...]:
+    """The least epsilon for all wanted errors, the size of the errors, and each line."""
+    enough, largest = found.enough, parameters.objective is not Objective.SUM
+    size, of_equal = found.size(found.lines, largest), found.size(found.equal, largest)
+    return (
+        Number(
+            "ε for all wanted errors",
+            "none is enough" if math.isinf(enough) else rounded_up(enough, 4),
+            "",
+            "The least ε of the whole plan at which every line has its wanted error, each with just what it needs.",
+            None if math.isinf(enough) else enough,
+            "ε",
+            "enough",
+        ),
+        Number(
+            "Largest error" if largest else "Errors",
+            wording.number(size),
+            f"times the wanted {'one' if largest else 'ones'} (equal split {wording.number(of_equal)})",
+            "Of error over wanted error: the largest one."
+            if largest
+            else "Root of the weighted mean square of error over wanted error.",
+            size,
+            "wanted errors",
+            "size",
+        ),
+        *(_of_line(line, i) for i, line in enumerate(found.lines, start=1)),
+    )
+
+
+def _of_line(line: DrawnLine, number: int) -> Number:
+    return Number(
+        wording.capital(line.planned.line.what),
+        _amount(line, line.error),
+        f"{_bound(line)}, {wording.percent(line.share)} of the budget",
+        f"Root mean squared error; wanted: {_amount(line, line.planned.wanted)}.",
+        line.error,
+        line.planned.unit,
+        f"error_{number}",
+    )
+
+
+def _amount(line: DrawnLine, value: float) -> str:
+    if line.planned.line.released is Released.QUANTILE:
+        return f"{wording.percent(value)} of rows"
+    number = wording.number(value)
+    counted = line.planned.unit in ("rows", "users")
+    return f"{number} {line.planned.unit}" if counted else number
+
+
+def _bound(line: DrawnLine) -> str:
+    """The bound of a line in words."""
+    if line.dropped:
+        return "dropped"
+    kind, bound = line.planned.line.released, wording.number(line.bound, 4)
+    match kind:
+        case Released.USERS:
+            return "each user once"
+        case Released.SUM:
+            return f"totals up to {bound}"
+        case Released.GROUP_USERS:
+            return f"{wording.counted(line.bound, 'group')} per user"
+        case Released.GROUP_ROWS:
+            return f"{wording.counted(line.bound, 'group')} per user, {wording.counted(line.second, 'row')} in each"
+        case Released.GROUP_SUMS:
+            return f"{wording.counted(line.bound, 'group')} per user, up to {wording.number(line.second, 4)} in each"
+        case _:
+            return f"{bound} {wording.agreeing(line.bound, 'row', 'rows')} per user"
+
+
+def table(found: PlanFound) -> str:
+    """The plan as a Markdown table."""
+    gaussian = found.budget.noise is NoiseKind.GAUSSIAN
+    takes = "ρ" if gaussian else "ε"
+    rows = [
+        f"| release | share | {takes} | bound | error | wanted | equal split | reached at ε = |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for line, equal, at in zip(found.lines, found.equal, found.reached_at, strict=True):
+        mark = "✓ " if line.reached else ""
+        cells = (
+            line.planned.line.what,
+            wording.percent(line.share),
+            wording.number(line.amount),
+            _bound(line),
+            mark + _amount(line, line.error),
+            _amount(line, line.planned.wanted),
+            _amount(equal, equal.error),
+            "never" if math.isinf(at) else rounded_up(at, 3) if at else "any",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+TABLE_NOTE = (
+    "Errors are root mean squared; of a quantile, the share of rows between release and truth. *Reached at*: ε of the "
+    "whole plan at which the line has its wanted error, its share kept."
+)
+
+
+def facts(found: PlanFound, parameters: PlanParameters) -> dict[str, str]:
+    """What stands behind the plan, a sentence each."""
+    said: dict[str, str] = {}
+    if len(found.lines) > 1:
+        said["Equal split"] = _equal(found)
+        if math.isfinite(found.enough):
+            said["All wanted errors"] = _all_wanted(found)
+    for line in found.lines:
+        if line.dropped:
+            said[f"{wording.capital(line.planned.line.what)} is dropped"] = (
+                f"0 is published, which is wrong by {_amount(line, line.error)}; noise and cut together would err by "
+                "more at any share of this budget."
+            )
+    for of in found.planned:
+        floor = math.sqrt(max(of.curve.floor, 0.0))
+        if floor > of.wanted:
+            said[f"{wording.capital(of.line.what)} never has its wanted error"] = (
+                f"{wording.number(floor)} stays without any noise, and {wording.number(of.wanted)} is wanted."
+            )
+    said["Program"] = (
+        f"errors are those of the noise that the program for {parameters.program.value} draws; "
+        "*More settings* chooses another."
+    )
+    if found.budget.noise is NoiseKind.GAUSSIAN:
+        said["What adds up"] = (
+            "with Gaussian noise it is ρ, the square of sensitivity over σ by two, and not ε: the ε of the lines do "
+            "not add up."
+        )
+        if (spent := exact_epsilon(found)) is not None:
+            said["ε really spent"] = (
+                f"{wording.number(spent, 4)} by an exact account of this noise; the program's account says "
+                f"{wording.number(found.budget.epsilon, 4)}."
+            )
+    return said
+
+
+def _equal(found: PlanFound) -> str:
+    times = found.more_by_equal
+    enough = sum(line.reached for line in found.equal)
+    more = "no larger" if times <= 1.0 + 1e-9 else f"{wording.percent(times - 1.0)} larger"
+    return (
+        f"with the best bound for each line its errors over wanted errors are {more} (root of the sum of squares), "
+        f"and {enough} of {len(found.lines)} lines have their wanted error."
+    )
+
+
+def _all_wanted(found: PlanFound) -> str:
+    total = float(found.needed.sum())
+    order = np.argsort(-found.needed, kind="stable")[:3]
+    parts = [
+        f"{found.planned[i].line.what} {wording.percent(float(found.needed[i]) / total) if total else '0'}"
+        for i in order.tolist()
+    ]
+    return f"at ε = {rounded_up(found.enough, 4)} every line has its own; of that need {', '.join(parts)}."
+
+
+def proofs(found: PlanFound, parameters: PlanParameters) -> tuple[Proof, ...]:
+    """What is proved of the split; nothing where a quantile is among the lines or the objective is no sum."""
+    if parameters.objective is not Objective.SUM or found.split is None or found.split.certificate is None:
+        return ()
+    return (("Plan", found.split.certificate, f"{covered(found.planned)}."),)
+
+
+def best_found(found: PlanFound, parameters: PlanParameters) -> str:
+    """How sure it is where nothing is proved, a sentence; empty where something is."""
+    if parameters.objective is not Objective.SUM or proofs(found, parameters):
+        return ""
+    return (
+        "Best found, and not proved: the error of a quantile need not fall with its budget, so that no bound on all "
+        "plans is known."
+    )
+
+
+def assumptions(found: PlanFound) -> tuple[str, ...]:
+    """What the plan rests on; sentences without their full stop."""
+    kinds = {line.line.released for line in found.planned}
+    said = [
+        f"Neighbouring data sets differ thus: {NEIGHBOURS.value}. All lines have this one relation",
+        "The budget is for all lines of the plan together; every further release needs its own",
+        "The plan is best among these bounds, these mechanisms and independent noise; one mechanism for several "
+        "numbers at once can be better",
+        "Shares and bounds are taken as public. Read off private data they are not, and ε does not cover them",
+        "Errors are root mean squared, so that squares of bias and of noise add up",
+    ]
+    if Released.MEAN in kinds:
+        said.append("For the mean, rows are taken as independent draws of one distribution")
+    if any(kind.per_group for kind in kinds):
+        said.append(
+            "The list of groups is public; an error per group is the root mean square over the groups"
+        )
+    return tuple(said)
