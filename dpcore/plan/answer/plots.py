@@ -11,7 +11,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanFound
 
-LOOKS = (Look.CAP, Look.SMOOTH, Look.BIAS, Look.PRIVACY, Look.OWN, Look.USUAL)
+LOOKS = (Look.CAP, Look.SMOOTH, Look.SAMPLING, Look.PRIVACY, Look.USUAL)
 """Of the lines that are drawn: those with the largest shares. All stand in the file."""
 EPSILONS = (0.02, 50.0)
 POINTS = {NoiseKind.LAPLACE: 61, NoiseKind.GAUSSIAN: 33}

@@ -13,8 +13,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanFound, exact_epsilon
-from dpcore.plan.drawn import DrawnLine, covered
+from dpcore.plan.drawn import DrawnLine, covered, weighted_sum
 from dpcore.plan.lines import Released
+from dpcore.plan.one_truncation import OneTruncation
 from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.table import NEIGHBOURS
 
@@ -253,3 +254,25 @@ def assumptions(found: PlanFound) -> tuple[str, ...]:
             "The list of groups is public; an error per group is the root mean square over the groups"
         )
     return tuple(said)
+
+
+def one_bound(one: OneTruncation, found: PlanFound) -> str:
+    """What one bound on rows for all lines costs, as Markdown."""
+    best = weighted_sum(found.lines)
+    cost = one.cost(best) if best > 0.0 else 1.0
+    more = "no larger" if cost <= 1.0 + 1e-9 else f"{wording.percent(cost - 1.0)} larger"
+    rows = [
+        f"Libraries can bound the rows of each user once, for all queries. The best such bound here is "
+        f"**{wording.counted(one.max_rows, 'row')} of each user**, with errors over wanted errors {more} than with a "
+        "bound for each number (root of the sum of squares). A sum then bounds rows and not totals, which is most of "
+        "the difference where values are uneven.",
+        "",
+        "| release | share | error | with its own bound |",
+        "|---|---|---|---|",
+    ]
+    for line, share, error in zip(found.lines, one.shares.tolist(), one.errors.tolist(), strict=True):
+        rows.append(
+            f"| {line.planned.line.what} | {wording.percent(share)} | {_amount(line, error)} "
+            f"| {_amount(line, line.error)} |"
+        )
+    return "\n".join(rows)

@@ -14,6 +14,7 @@ ORDER = (
     "total",
     "per_group",
     "quantile",
+    "plan",
     "learning",
     "examples_per_user",
     "training",

@@ -1,0 +1,44 @@
+"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore.answer import Answer
+from dpcore.dataset import Dataset
+from dpcore.plan.answer import PlanFound, answered, find
+from dpcore.plan.one_truncation import OneTruncation, best_common_bound
+from dpcore.plan.parameters import Objective, PlanParameters
+from dpcore.plan.table import PlannedLine, planned
+from pages.shared.base.cache import cached
+
+
+@cached(max_entries=8)
+def _planned(digest: str, asked: PlanParameters, _data: Dataset) -> tuple[PlannedLine, ...]:
+    return planned(_data, asked)
+
+
+@cached(max_entries=16)
+def _found(digest: str, asked: PlanParameters, _data: Dataset) -> PlanFound:
+    # The curves are the same at every epsilon.
+    curves = _planned(digest, replace(asked, epsilon=1.0, objective=Objective.SUM), _data)
+    return find(_data, asked, curves)
+
+
+def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
+    """The answer.
+
+    Raises:
+        InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
+    """
+    return answered(data, asked, _found(data.digest, asked, data))
+
+
+@cached(max_entries=8)
+def one_truncation(digest: str, asked: PlanParameters, _found: PlanFound, _data: Dataset) -> OneTruncation:
+    """The best single bound on rows for all lines.
+
+    Raises:
+        InvalidInput: A line whose error under a common truncation is not known.
+    """
+    return best_common_bound(_data, asked, _found.planned, _found.budget)

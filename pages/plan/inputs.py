@@ -1,0 +1,122 @@
+"""What a person enters on Plan, as one validated parameters object; the lines stand in a table."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.noise_error import NoiseKind
+from dpcore.plan import lines
+from dpcore.plan.lines import Released
+from dpcore.plan.parameters import PlanParameters
+from pages.plan.question import QUESTION
+from pages.shared.fields import fields
+from pages.shared.screen import layout
+
+RELEASE, QUANTILE, WANTED, WEIGHT = "Release", "q", "Wanted error", "Weight"
+
+
+def read(places: layout.Places) -> PlanParameters | None:
+    """Show the inputs. Returns None, with the sentences on the page, where they do not hold together."""
+    fields.start(QUESTION)
+    state = st.session_state
+    gaussian = state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
+    if not gaussian:
+        # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
+        fields.refill(QUESTION, "delta")
+    with places.line:
+        if gaussian:
+            fields.draw(QUESTION, "delta")
+        with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
+            _editor()
+        ranged = any(line.released.ranged for line in lines.read(state[QUESTION.key("lines")], Problems()))
+        if ranged:
+            fields.draw_all(QUESTION, "lower", "upper")
+    with places.more("plan_more"):
+        fields.draw_all(QUESTION, "objective", "noise", "program")
+    with places.notes:
+        unused = (*(() if gaussian else ("delta",)), *(() if ranged else ("lower", "upper")))
+        found: PlanParameters | None = fields.build(QUESTION, unused=unused)
+    return found
+
+
+def _editor() -> None:
+    """The lines as a table; what it holds becomes their text, which the link carries."""
+    state = st.session_state
+    text, written = state[QUESTION.key("lines")], state.get(QUESTION.key("written"))
+    if text != written or QUESTION.key("editor_round") not in state:
+        # They were set elsewhere: by a link, by new data, by another page. The editor starts afresh.
+        state[QUESTION.key("editor_round")] = state.get(QUESTION.key("editor_round"), 0) + 1
+    key = f"{QUESTION.key('editor_')}{state[QUESTION.key('editor_round')]}"
+    if key not in state:
+        # The editor forgets its edits where it is not drawn; then it starts from what they led to.
+        state[QUESTION.key("editor_base")] = text
+    edited = st.data_editor(
+        frame_of(state[QUESTION.key("editor_base")]),
+        num_rows="dynamic",
+        hide_index=True,
+        key=key,
+        column_config={
+            RELEASE: st.column_config.SelectboxColumn(
+                options=[kind.value for kind in Released], required=True
+            ),
+            QUANTILE: st.column_config.NumberColumn(
+                help="Of a quantile: 0.5 is the median", format="%g", width="small"
+            ),
+            WANTED: st.column_config.TextColumn(
+                help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
+                width="small",
+            ),
+            WEIGHT: st.column_config.NumberColumn(
+                help="How much its squared error counts; 1 where empty", format="%g", width="small"
+            ),
+        },
+        alt="The numbers that are released, with the wanted error and the weight of each",
+    )
+    st.caption(f"At most {lines.MAX_LINES} lines. The last, empty row adds one.")
+    state[QUESTION.key("lines")] = state[QUESTION.key("written")] = text_of(edited)
+
+
+def frame_of(text: str) -> pd.DataFrame:
+    """The table of lines that can be read."""
+    rows = [
+        (
+            line.released.value,
+            line.quantile,
+            _wanted(line),
+            None if line.weight == 1.0 else line.weight,
+        )
+        for line in lines.read(text, Problems())
+    ]
+    frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED, WEIGHT])
+    return frame.astype({RELEASE: object, QUANTILE: float, WANTED: object, WEIGHT: float})
+
+
+def _wanted(line: lines.Line) -> str | None:
+    if line.wanted is None:
+        return None
+    return line.text.partition(" within ")[2].partition(" weight ")[0]
+
+
+def text_of(frame: pd.DataFrame) -> str:
+    """The lines of a table as text; rows without a release are left out, and what else is wrong stays for the check."""
+    found = []
+    for row in frame.to_dict("records"):
+        kind = row[RELEASE]
+        if not isinstance(kind, str) or not kind:
+            continue
+        said = [kind]
+        if kind == Released.QUANTILE.value:
+            q = 0.5 if pd.isna(row[QUANTILE]) else float(row[QUANTILE])
+            said = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
+        if isinstance(row[WANTED], str) and row[WANTED].strip():
+            wanted = re.sub(r"[;\s]+", " ", row[WANTED]).strip()
+            said.append(f"within {wanted}")
+        if not pd.isna(row[WEIGHT]) and row[WEIGHT] != 1.0:
+            said.append(f"weight {wording.digits(float(row[WEIGHT]))}")
+        found.append(" ".join(said))
+    return "; ".join(found)

@@ -1,0 +1,107 @@
+"""Plan: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Contribution, Dataset
+from dpcore.plan.budget import Program
+from dpcore.plan.parameters import DEFAULT_DELTA, FIRST_LINES, LONGEST, Objective, PlanParameters
+from pages.shared.base.question import Facet, From, Question, public, range_end
+from pages.shared.base.round_numbers import rounded_out
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """Lines that these data have, and the range of public values; what the person chose stays."""
+    found: dict[str, Any] = {}
+    ranged = data.values is not None and not data.is_private and data.release is None
+    if now["lines"] == (now["lines_proposed"] or FIRST_LINES):
+        asked = ["users"]
+        if data.contribution is Contribution.ROWS:
+            asked.append("rows")
+        if data.values is not None:
+            asked += ["sum", "mean"] if ranged else ["sum"]
+        if data.pairs is not None and data.contribution is Contribution.ROWS:
+            asked.append("rows per group")
+        found = {"lines": "; ".join(asked), "lines_proposed": "; ".join(asked)}
+    if data.release is not None or (now["lower"], now["upper"]) not in (now["proposed"], (None, None)):
+        return found
+    low, high = None, None
+    if ranged and data.values is not None:
+        low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    return found | {"lower": low, "upper": high, "proposed": (low, high)}
+
+
+QUESTION = Question(
+    name="plan",
+    title="Plan",
+    icon=":material/splitscreen:",
+    url_path="plan",
+    group="Choose a bound",
+    lead="You release several numbers about one table from one privacy budget. **How much of it does each get, and "
+    "under which bound?**",
+    sentence="I release several numbers about one table: how do they share one ε?",
+    release="Several numbers from one budget",
+    answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
+    parameters=PlanParameters,
+    fields={
+        # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
+        "lines": public("Numbers to release", asked="Numbers to release", longest=LONGEST),
+        "objective": public(
+            "Best plan",
+            "Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. "
+            "Least largest: error over wanted error; every number needs a wanted error of its own.",
+            asked="Best by",
+            names={
+                Objective.SUM: "Least sum",
+                Objective.REACH: "Least ε",
+                Objective.LARGEST: "Least largest",
+            },
+        ),
+        "noise": public(
+            "Mechanism",
+            "Laplace for ε-DP. Gaussian for (ε, δ)-DP: it pays from about ten numbers on.",
+            names={kind: kind.value for kind in NoiseKind},
+            shared="noise",
+        ),
+        "delta": public(
+            "δ",
+            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
+            sentence="δ",
+            first=DEFAULT_DELTA,
+            width=110,
+            shared="delta",
+        ),
+        "lower": range_end(
+            "Lowest, L",
+            "Values below count as L. Public: from what the quantity is, not from data.",
+            sentence="Lowest value L",
+            asked="Lowest value, L",
+            width=102,
+            shared="lower",
+        ),
+        "upper": range_end(
+            "Highest, U",
+            "Values above count as U. Public: from what the quantity is, not from data.",
+            sentence="Highest value U",
+            asked="Highest value, U",
+            width=102,
+            shared="upper",
+        ),
+        "program": public(
+            "Noise as drawn by",
+            "Errors are those of the noise that its program draws: libraries split the budget of a mean in halves.",
+            asked="Program",
+            names={program: program.value for program in Program},
+            as_list=True,
+            first=Program.OPENDP,
+            width=180,
+        ),
+    },
+    also=From.PUBLIC.each(
+        "tabs", "lines_proposed", "proposed", "editor_round", "editor_base", "editor_", "written"
+    ),
+    propose=propose,
+)
