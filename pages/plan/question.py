@@ -96,7 +96,6 @@ QUESTION = Question(
             asked="Program",
             names={program: program.value for program in Program},
             as_list=True,
-            first=Program.OPENDP,
             width=180,
         ),
     },

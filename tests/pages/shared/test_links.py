@@ -34,6 +34,7 @@ from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.per_group import Objective, PerGroupParameters, SelectionRule, Statistic
+from dpcore.plan.parameters import PlanParameters
 from dpcore.private_choice.parameters import Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -159,6 +160,26 @@ def total_parameters(draw) -> TotalParameters:
         own_share=draw(st.floats(0.0, 1.0)),
         runs=draw(st.integers(2, 10**6)),
         seed=draw(st.integers(0, 2**32 - 1)),
+    )
+
+
+@st.composite
+def plan_parameters(draw) -> PlanParameters:
+    noise, ranged = draw(st.sampled_from(NoiseKind)), draw(st.booleans())
+    low, high = sorted((draw(st.floats(-1e9, 1e9)), draw(st.floats(-1e9, 1e9))))
+    assume(low < high)
+    q = draw(st.floats(0.01, 0.99))
+    lines = draw(
+        st.sampled_from(["users; rows within 2%", f"median within 3; quantile {q!r} within 1% weight 2"])
+    )
+    entered = ranged or "median" in lines
+    return PlanParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        lines=lines,
+        noise=noise,
+        delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
+        lower=low if entered else None,
+        upper=high if entered else None,
     )
 
 
@@ -372,6 +393,7 @@ PARAMETERS = {
         st.none() | st.integers(1, MAX_SIZE),
     ),
     "Mean": mean_parameters(),
+    "Plan": plan_parameters(),
     "Quantile": quantile_parameters(),
     "Sum and count": total_parameters(),
     "Per group": per_group_parameters(),
