@@ -28,7 +28,7 @@ class Spread(enum.Enum):
     """How far dots lie from the truth, as one number."""
 
     MEAN = "mean distance"
-    ROOT_MEAN_SQUARE = "root mean square distance"
+    ROOT_MEAN_SQUARE = "RMS distance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,9 @@ class Dots:
         spread: What the card's error is of them.
         reach: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
         unit: Of distances, as it follows a number; empty for none.
+        sampling: Column of the standard deviation of what is drawn besides noise, such as which rows are kept; empty
+            for nothing.
+        others: Draws of that with a standard deviation of 1, shape (`SETS`, `DOTS`); None where there are none.
     """
 
     short: str
@@ -50,6 +53,8 @@ class Dots:
     spread: Spread
     reach: float
     unit: str = ""
+    sampling: str = ""
+    others: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +110,16 @@ def unit_draws(noise: NoiseKind) -> FloatArray:
     return drawn[np.argsort(np.abs(np.abs(drawn).mean(axis=1) - 1.0))]
 
 
-def released(dots: Dots, short: float, noise: float) -> FloatArray:
+def normal_draws() -> FloatArray:
+    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of those of `unit_draws`."""
+    drawn = np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (SETS, DOTS))
+    return drawn[np.argsort(np.abs(np.sqrt((drawn**2).mean(axis=1)) - 1.0))]
+
+
+def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> FloatArray:
     """Where the dots lie, as the browser places them: release minus truth, shape (`SETS`, `DOTS`)."""
-    return np.asarray(noise * dots.draws - short)
+    drawn = 0.0 if dots.others is None else sampling * dots.others
+    return np.asarray(noise * dots.draws + drawn - short)
 
 
 def some_users(values: FloatArray, users: FloatArray, unit: str) -> Users:
@@ -126,4 +138,5 @@ def some_users(values: FloatArray, users: FloatArray, unit: str) -> Users:
     of_all = wording.counted(ranks.size, "user") if ranks.size == total else (
         f"{ranks.size} of {wording.counted(int(total), 'user')}"
     )  # fmt: skip
-    return Users(at_ranks, f"{wording.capital(of_all)} by {unit}")
+    # Rows are what the bound is about, and need no word.
+    return Users(at_ranks, wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}"))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
 from dpcore.answer.axes import ROWS
+from dpcore.answer.handle import Handle, some_users
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -56,6 +59,22 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
         tuple(items),
         data.provenance,
         main=True,
+        handle=_handle(found, own_cap),
+    )
+
+
+def _handle(found: LearningFound, own_cap: int | None) -> Handle:
+    """The bound by hand, and whose rows it cuts; nothing is released here, so that there are no dots."""
+    histogram = found.problem.histogram
+    return Handle(
+        "Bound",
+        "cap_rows",
+        "bound",
+        own_cap or found.choice.max_contributions,
+        "own_cap",
+        whole=True,
+        parts=tuple((part.y, part.name) for part in PARTS),
+        users=some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis, curve_bounds
+from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, some_users, unit_draws
 from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.found import MeanFound, axis_limits, offered_errors, weight_limits
@@ -73,7 +76,42 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         labelled(columns, found.private_counts),
         tuple(items),
         data.provenance,
+        # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
+        {
+            "noise of a dot": columns["cap_privacy_noise"] / math.sqrt(2.0),
+            "shift of a dot": columns.get("cap_shift", np.zeros(h.shape)),
+        },
         main=True,
+        handle=_handle(found, own_cap, "cap_shift" in columns),
+    )
+
+
+REACH = 5.0
+"""Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
+
+
+def _handle(found: MeanFound, own_cap: int | None, shifts: bool) -> Handle:
+    """The bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
+    histogram = found.problem.histogram
+    parts = [("cap_sampling_error", _sampling_name(found)), ("cap_privacy_noise", "Privacy noise")]
+    return Handle(
+        "Bound",
+        "bound",
+        "cap_standard_error",
+        own_cap or found.cap.max_contributions,
+        "own_cap",
+        whole=True,
+        parts=(*parts, ("cap_shift", "Shift")) if shifts else tuple(parts),
+        users=some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),
+        dots=Dots(
+            "shift of a dot",
+            "noise of a dot",
+            unit_draws(NoiseKind.LAPLACE),
+            Spread.ROOT_MEAN_SQUARE,
+            REACH * found.cap.standard_error,
+            sampling="cap_sampling_error",
+            others=normal_draws(),
+        ),
     )
 
 

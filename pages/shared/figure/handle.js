@@ -238,7 +238,8 @@ class Handle {
       const draws = dots.draws[this.set];
       let sum = 0;
       draws.forEach((draw, k) => {
-        const off = dots.noise[index] * draw - dots.short[index];
+        const other = dots.others ? dots.sampling[index] * dots.others[this.set][k] : 0;
+        const off = dots.noise[index] * draw + other - dots.short[index];
         sum += dots.spread === "mean distance" ? Math.abs(off) : off * off;
         const share = off / dots.reach;
         this.points[k].setAttribute("cx", `${50 + 49 * within(-1, share, 1)}%`);
@@ -248,7 +249,7 @@ class Handle {
       const mean = sum / draws.length;
       const far = dots.spread === "mean distance" ? mean : Math.sqrt(mean);
       this.far = far;
-      this.spread.textContent = `${dots.spread} from the truth: ${number(far)} ${dots.unit}`.trim();
+      this.spread.textContent = `${dots.spread} from truth: ${number(far)} ${dots.unit}`.trim();
     }
   }
 

@@ -14,6 +14,7 @@ from dpcore.report.plotly_figures import LINES
 
 DIGITS = 5
 """Digits of a number that only says where something is drawn: far finer than a pixel."""
+BEYOND = 1e300
 
 
 def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
@@ -47,8 +48,15 @@ def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
             "reach": dots.reach,
             "unit": dots.unit,
         }
+        if dots.others is not None:
+            words["dots"] |= {
+                "sampling": _short(plot.drawn[dots.sampling]),
+                "others": [_short(one) for one in dots.others],
+            }
     return words
 
 
 def _short(column: npt.ArrayLike) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64).tolist()]
+    """Numbers as JSON holds them: what has no bound lies beyond the top of every axis."""
+    numbers = np.nan_to_num(np.asarray(column, dtype=np.float64), nan=BEYOND, posinf=BEYOND)
+    return [float(f"{value:.{DIGITS}g}") for value in numbers.tolist()]

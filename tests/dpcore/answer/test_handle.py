@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -12,8 +13,15 @@ from dpcore import total
 from dpcore.answer import handle
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data import samples
+from dpcore.learning import LearningParameters
+from dpcore.learning import answer as learning_answer
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.mean import Counts, MeanParameters
+from dpcore.mean import answer as mean_answer
+from dpcore.mean.parameters import Likeness, usual
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import TotalParameters
+from pages.shared.figures import handles
 
 
 @pytest.mark.parametrize("noise", NoiseKind)
@@ -53,6 +61,55 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     assert np.asarray(plot.drawn[found.error])[at] == pytest.approx(error)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        MeanParameters(1.0, lower=0.0, upper=100.0, **usual(samples.load("shop-events"))),
+        MeanParameters(0.3, lower=0.0, upper=100.0, own_cap=20),
+        MeanParameters(1.0, lower=0.0, upper=100.0, counts=Counts.PRIVATE),
+    ],
+    ids=["values read", "counts only, own bound", "private counts"],
+)
+def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked):
+    answer = mean_answer.answered(samples.load("shop-events"), asked)
+    plot = answer.plots["mean-error"]()
+    found = plot.handle
+    assert found is not None
+    assert found.dots is not None
+    bounds = np.asarray(plot.drawn[found.bound])
+    at = int(np.abs(np.log(bounds / found.at)).argmin())
+    short, noise, drawn = (
+        float(np.asarray(plot.drawn[name])[at])
+        for name in (found.dots.short, found.dots.noise, found.dots.sampling)
+    )
+    squares = handle.released(found.dots, short, noise, drawn).ravel() ** 2
+    expected = float(np.asarray(plot.drawn[found.error])[at]) ** 2
+    # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
+    # than a Laplace draw alone, sqrt(6 - 1) of its mean.
+    assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
+    if asked.likeness is Likeness.FROM_VALUES:
+        assert short > 0.0
+        assert drawn > 0.0
+
+
+def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
+    drawn = handle.normal_draws().ravel()
+    assert stats.kstest(drawn, stats.norm().cdf).pvalue > 0.01
+    noise = handle.unit_draws(NoiseKind.LAPLACE).ravel()
+    assert abs(stats.pearsonr(drawn, noise).statistic) < 3.0 / math.sqrt(drawn.size)
+
+
+def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_drawn_at_the_top():
+    asked = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
+    plot = learning_answer.answered(samples.load("shop-events"), asked).plots["learning-bound"]()
+    assert plot.handle is not None
+    assert plot.handle.dots is None
+    told = handles.told(plot, plot.handle)
+    assert "dots" not in told
+    assert json.dumps(told, allow_nan=False)
+    assert max(told["errors"]) == handles.BEYOND
+
+
 def some_of(counts):
     values, users = np.unique(counts, return_counts=True)
     return handle.some_users(values, users, "rows")
@@ -71,4 +128,4 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     assert "of 3,000 users" in shown.title
     few = some_of(np.array([3, 1, 2]))
     assert few.sizes.tolist() == [3.0, 2.0, 1.0]
-    assert few.title == "3 users by rows"
+    assert few.title == "3 users"
