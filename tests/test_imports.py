@@ -35,6 +35,8 @@ BUILT_ON = {
         "mean": "it chooses the bound of a mean",
         "total": "it chooses the bound of a sum",
         "per_group": "it chooses the pair of bounds of a release per group",
+        "quantile": "it chooses the bound of a quantile",
+        "learning": "it chooses the bound of a learner",
     },
     "plan": {
         "mean": "a mean is one of its lines",

@@ -129,6 +129,7 @@ class ChoiceProblem:
         neighbours: One of `scores.COVERED`: under both, who has how many rows is private.
         prior: What is known without the data: a guess, or that small bounds cost less; None for nothing (all
             candidates alike).
+        unit: What a row stands for where what is bounded is no number of rows: a total, in its own unit. Public.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -139,6 +140,7 @@ class ChoiceProblem:
     largest: int
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     prior: Prior | SmallFirst | None = None
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -146,6 +148,7 @@ class ChoiceProblem:
                 problems.add("condition must be one of dpcore.private_choice.scores")
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_SIZE, largest=self.largest)
+            problems.between(1e-12, 1e12, unit=self.unit)
             if self.neighbours not in scores.COVERED:
                 problems.add(
                     "where only one user's values may differ, the number of rows of each user is public, and so is a "
@@ -157,6 +160,14 @@ class ChoiceProblem:
     def candidates(self) -> FloatArray:
         """The public grid."""
         return candidates(int(self.largest), self.condition.whole)
+
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """What may be drawn: the grid in the unit of what is bounded."""
+        if self.unit == 1.0:
+            return self.candidates
+        # 3 units of 0.1 are 0.3, not 0.30000000000000004.
+        return np.array([float(f"{one * self.unit:.12g}") for one in self.candidates])
 
     @property
     def sensitivity(self) -> int:
@@ -238,7 +249,7 @@ class PrivateChoice:
     """A number that was chosen with epsilon-DP and may be published.
 
     Attributes:
-        value: In rows per user.
+        value: In rows per user, or in the unit of what is bounded.
         facts: What it guarantees and how it was made.
         problem: The question, all of it public.
     """
@@ -271,7 +282,7 @@ def choose(
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
     )
-    return PrivateChoice(float(problem.candidates[drawn.index]), facts(drawn.epsilon), problem)
+    return PrivateChoice(float(problem.bounds[drawn.index]), facts(drawn.epsilon), problem)
 
 
 def shown(choice: PrivateChoice) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from dpcore.data import samples
 from dpcore.private_choice import choice_regret
 from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.private_choice.release_bounds import BoundDraw
 
 USERS = (100, 1_000, 10_000)
 """Numbers of users that it is said for: of these everyone knows the one that is nearest to theirs."""
@@ -22,7 +23,7 @@ class Forecast:
     """What a draw costs on public samples.
 
     Attributes:
-        users: How many users they are scaled to.
+        users: How many users they are scaled to; 0 where they are scaled to a number of rows.
         extra: What a draw adds to the error on average, as a share of the error of the best bound; the largest over
             the samples. For a quantile of the rows per user: the rank error, as a share of the users.
     """
@@ -31,14 +32,14 @@ class Forecast:
     extra: float
 
 
-def forecast(parameters: PrivateParameters, users: Sequence[int] = USERS) -> tuple[Forecast, ...]:
+def forecast(parameters: PrivateParameters | BoundDraw, users: Sequence[int] = USERS) -> tuple[Forecast, ...]:
     """What a direct choice costs where nothing is known but roughly how many users there are.
 
     It reads public samples alone, so that it says nothing of private data.
 
     Args:
         parameters: The question; its variance of a value is the worst case, or known from elsewhere.
-        users: Numbers of users.
+        users: Numbers of users; of a learner, whose question names a number of rows, they are as many as that takes.
 
     Returns:
         One forecast for each of them. Average costs are exact, by the probabilities of the exponential mechanism.
@@ -46,11 +47,16 @@ def forecast(parameters: PrivateParameters, users: Sequence[int] = USERS) -> tup
     Raises:
         InvalidInput: A number of users is beyond what samples are scaled to.
     """
-    most = np.zeros(len(users))
+    rows = parameters.rows if isinstance(parameters, BoundDraw) else None
+    most = np.zeros(len(users) if rows is None else 1)
     for key in SAMPLES:
         histogram = samples.load(key).histogram
-        found = choice_regret.regret(
-            parameters.choice, histogram, None, np.asarray(users, dtype=np.float64) / histogram.num_users
-        )
+        scales = np.asarray(users, dtype=np.float64) / histogram.num_users
+        if rows is not None:
+            # Beyond what samples are scaled to, nothing changes any more.
+            scales = np.clip([rows / histogram.num_rows], *choice_regret.SCALE_RANGE)
+        found = choice_regret.regret(parameters.choice, histogram, None, scales)
         most = np.maximum(most, found.mean[:, 0])
+    if rows is not None:
+        return (Forecast(0, float(most[0])),)
     return tuple(Forecast(count, float(extra)) for count, extra in zip(users, most, strict=True))

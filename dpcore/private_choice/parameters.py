@@ -12,7 +12,7 @@ from dpcore.code.choice import Released
 from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.noise_error import Measure, NoiseKind, unit_scale
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.bins import PublicBins
@@ -84,6 +84,8 @@ class PrivateParameters:
         guess: A public guess of the number, at least 1, in rows per user; None for none.
         factor: The number lies within this factor of the guess with a chance of about two in three, in
             `choice.FACTOR_RANGE`; None without a guess.
+        release_delta: delta of a sum that will be released with Gaussian noise, in `DELTA_RANGE`; None for Laplace
+            noise. That of a private copy is ``delta``.
 
     Raises:
         InvalidInput: All problems at once.
@@ -102,6 +104,7 @@ class PrivateParameters:
     guess: float | None = None
     factor: float | None = None
     user_share: float = 0.0
+    release_delta: float | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -120,9 +123,17 @@ class PrivateParameters:
             problems.inside(0.0, 1.0, share=self.share)
             problems.between(0.0, 1e12, margin=self.margin)
             self._check_guess(problems)
+            self._check_release(problems)
             if fine and self.wanted in (Wanted.SMOOTH, Wanted.CAP):
                 with problems.collecting():
                     CapMean(self.trade_off)
+
+    def _check_release(self, problems: Problems) -> None:
+        if self.release_delta is None:
+            return
+        problems.between(*DELTA_RANGE, release_delta=self.release_delta)
+        if self.wanted is not Wanted.SUM:
+            problems.add("a delta of the release goes with a sum, whose bound depends on its noise")
 
     def _check_guess(self, problems: Problems) -> None:
         if (self.guess is None) != (self.factor is None):
@@ -138,6 +149,17 @@ class PrivateParameters:
         return self.variance_share * self.epsilon**2 / 2.0
 
     @property
+    def release_noise(self) -> NoiseKind:
+        """The noise of the sum that the bound is for."""
+        return NoiseKind.LAPLACE if self.release_delta is None else NoiseKind.GAUSSIAN
+
+    @property
+    def price(self) -> float:
+        """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
+        noise = self.release_noise
+        return unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
+
+    @property
     def condition(self) -> Condition:
         """What makes a number the best one."""
         if self.wanted is Wanted.SMOOTH:
@@ -149,7 +171,7 @@ class PrivateParameters:
         if self.wanted is Wanted.CAP:
             return TableCap(self.trade_off, self.user_share) if self.user_share else CapMean(self.trade_off)
         if self.wanted is Wanted.SUM:
-            return RankedSum(1.0 / self.epsilon, self.margin)
+            return RankedSum(self.price, self.margin)
         return SizeQuantile(self.share)
 
     @property
@@ -158,7 +180,15 @@ class PrivateParameters:
         relation = self.relation.neighbours
         if self.wanted is Wanted.SUM:
             measure = Measure.BOUND
-            return ReleaseSetting(Released.COUNT, self.epsilon, relation, measure=measure, margin=self.margin)
+            return ReleaseSetting(
+                Released.COUNT,
+                self.epsilon,
+                relation,
+                noise=self.release_noise,
+                delta=self.release_delta,
+                measure=measure,
+                margin=self.margin,
+            )
         if self.wanted is Wanted.QUANTILE:
             return None
         return ReleaseSetting(
@@ -175,21 +205,18 @@ class PrivateParameters:
         """The question of a draw of the bound of a release; None where no draw aims at that bound.
 
         What was read off values does not enter: the worst case of their variance takes its place, and what is usually
-        assumed of users. Users who differ count for the mean of a table, not for that of a population. A count with
-        Gaussian noise has a bound that the draw does not aim at, and where counts are public a bound needs no draw.
+        assumed of users. Users who differ count for the mean of a table, not for that of a population. Where counts are
+        public a bound needs no draw.
 
         Args:
             setting: Of the release.
             of_the_choice: Further fields: ``epsilon_choice``, ``largest``, ``margin``.
         """
-        if (
-            setting.noise is not NoiseKind.LAPLACE
-            or setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours
-        ):
+        if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
         if setting.released is Released.COUNT:
-            return cls(setting.epsilon, Wanted.SUM, **of_the_choice)
-        if setting.released is not Released.MEAN:
+            return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
+        if setting.released is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         known = None if setting.values_read else setting.variance_share
         alike = 0.0

@@ -22,6 +22,15 @@ alone, or the private part of it has moved to the side of the query:
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
   whatever the set; `dpcore.private_choice.cap_distance` has it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
+- A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.error_bound`) is, for N rows,
+  2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
+  are private and no user's share of them is bounded. With N a public number, the rows kept in the last two terms
+  taken as N - (rows cut) to first order and as N, it is, up to what no cap changes,
+  w sum_l (s_l - T)_+ + C (T / (N epsilon))^p,  w = (2 + sqrt(v / N) / 2) / N, convex in T, and least where
+  #{s_l > T} = p C T^(p-1) / (w (N epsilon)^p): a target that grows with T and is public. A user adds 0 or 1 to
+  the left side. How good N is decides how good the cap is, and nothing about privacy.
+- The bound of a quantile of values, by the paper's bound on its error: (*) of `weights` with another A, so that
+  both conditions of a mean hold as they are (`dpcore.private_choice.release_bounds`).
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   (1 - q) #{s_l <= t} - q #{s_l > t} against 0: a user adds 1 - q or -q.
 
@@ -222,6 +231,61 @@ class RankedSum:
 
 
 @dataclass(frozen=True)
+class RisingPrice:
+    """The best cap T of a learner, by the rows cut and a privacy term that grows as a power of T.
+
+    Attributes:
+        scale: #{s_l > T} at the best T, over T^power; above 0, at most 1e300; public.
+        power: One less than that of the privacy term, above -1, at most 9; public.
+    """
+
+    scale: float
+    power: float
+
+    whole = True
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.between(1e-300, 1e300, scale=self.scale)
+            problems.between(-0.999, 9.0, power=self.power)
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
+        return RESOLUTION
+
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """How many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
+        with np.errstate(over="ignore"):
+            wanted = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
+        return np.array([in_steps(float(one)) for one in wanted], dtype=np.int64)
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
+        targets = self.targets(candidates)
+        query = scaled(tails(histogram, candidates) * RESOLUTION, scales)
+        return np.maximum(np.maximum(query[:, 1] - targets, targets - query[:, 0]), 0)
+
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
+        """Rows cut and privacy term over ``scale``, in rows, with every user so many times there and N as it is."""
+        excess = Amounts.from_histogram(histogram).excess(candidates)
+        power = self.power + 1.0
+        return np.asarray(excess + self.scale / scale * candidates**power / power)
+
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The whole T of least error, chosen in the clear: the slope changes its sign once."""
+        low, high = 1, max(histogram.max_size, 1)
+        while low < high:
+            middle = (low + high) // 2
+            ends = self.errors(histogram, np.array([middle, middle + 1.0]), scale)
+            low, high = (low, middle) if ends[0] <= ends[1] else (middle + 1, high)
+        return float(low)
+
+
+@dataclass(frozen=True)
 class SizeQuantile:
     """A quantile of the users' numbers of rows.
 
@@ -274,7 +338,7 @@ class SizeQuantile:
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 
-Condition = SmoothMean | CapMean | TableSmooth | TableCap | RankedSum | SizeQuantile
+Condition = SmoothMean | CapMean | TableSmooth | TableCap | RankedSum | RisingPrice | SizeQuantile
 
 
 def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:

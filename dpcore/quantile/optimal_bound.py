@@ -304,6 +304,13 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
     return min(float(np.sum(np.exp(rows.log_base[near]))), 1.0)
 
 
+def trade_off_of(rows: float, epsilon: float, beta: float, gamma: float, population: bool) -> float:
+    """A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
+    log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
+    weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
+    return 4.0 * weighted if population else weighted
+
+
 @dataclass(frozen=True)
 class RankBound:
     """The paper's bound on the rank error, as a question about the numbers of rows alone.
@@ -323,6 +330,8 @@ class RankBound:
         beta: Mass that the base gives to within alpha of the quantile, in (0, 1].
         gamma: Half the probability that the bound fails, in (0, 1/2).
         population: Whether the distance is to the population's quantile (eta twice) or in weighted rank.
+        public_rows: n as the best bound takes it, where that of the data is private; None for that of the data. It
+            stands under a logarithm: 100 times as many rows change A by less than half.
 
     Raises:
         InvalidInput: A figure is out of its range; all problems at once.
@@ -336,6 +345,7 @@ class RankBound:
     beta: float
     gamma: float = 0.05
     population: bool = False
+    public_rows: int | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -363,8 +373,8 @@ class RankBound:
         epsilon^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma beta))); four times that for the population's quantile.
         The bound itself adds the two terms: that is at most sqrt(2) times the root of the sum of squares.
         """
-        weighted = self.epsilon**2 * self._log_rows / (8.0 * self._log_good**2)
-        return 4.0 * weighted if self.population else weighted
+        rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
+        return trade_off_of(rows, self.epsilon, self.beta, self.gamma, self.population)
 
     def value(self, kind: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """The bound at each h > 0 (any shape)."""

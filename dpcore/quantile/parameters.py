@@ -16,10 +16,12 @@ from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.mechanism import NEIGHBOURS, WeightKind, user_reach
-from dpcore.quantile.optimal_bound import RankBound
+from dpcore.quantile.optimal_bound import RankBound, trade_off_of
 
 MAX_QUANTILES = 5
 """Quantiles that may be asked for together."""
+PUBLIC_ROWS = 1_000_000
+"""Rows that the best bound from counts takes for granted where how many there are is private; see `RankBound`."""
 LARGEST_VALUE = 1e12
 """Ends of the base distribution lie within plus and minus this, in the values' unit."""
 
@@ -231,9 +233,20 @@ class QuantileParameters:
 
     def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """The paper's bound on the error of each quantile, from the numbers of rows alone."""
-        # The bound is for one epsilon: that of the quantile with the most noise.
-        drawn = min(self.drawn_epsilon(q) for q in self.asked)
-        return RankBound(histogram, drawn, self.alpha, self.beta, self.gamma, self.population)
+        rows = PUBLIC_ROWS if self.protects_users else None
+        return RankBound(
+            histogram, self._least_drawn, self.alpha, self.beta, self.gamma, self.population, rows
+        )
+
+    @property
+    def _least_drawn(self) -> float:
+        """The paper's bound is for one epsilon: that of the quantile with the most noise."""
+        return min(self.drawn_epsilon(q) for q in self.asked)
+
+    @property
+    def public_trade_off(self) -> float:
+        """A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
+        return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
 
 
 def _numbers(problems: Problems, **named: str | None) -> list[float] | None:

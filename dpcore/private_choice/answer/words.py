@@ -19,12 +19,17 @@ from dpcore.private_choice.forecast import Forecast
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
+from dpcore.private_choice.release_bounds import Bounded
 from dpcore.private_choice.table_scores import REACH
 
 Drawn = PrivateChoice | PrivatePair | PrivateRange
-Kind = Wanted | Several
+Kind = Wanted | Several | Bounded
 
-NUMBER_NAMES: dict[Wanted | Several, str] = {
+NUMBER_NAMES: dict[Kind, str] = {
+    Bounded.QUANTILE_SMOOTH: "bound of a quantile's smooth weights",
+    Bounded.QUANTILE_CAP: "bound on rows per user for a quantile",
+    Bounded.MODEL: "bound on rows per user for a learner",
+    Bounded.TOTAL: "bound on a user's total",
     Several.PAIR: "pair of bounds per group",
     Several.RANGE: "range of a value, L and U",
     Wanted.SMOOTH: "bound of the smooth weights",
@@ -170,8 +175,20 @@ def brief(share: float) -> str:
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
-def expected(forecasts: Sequence[Forecast]) -> str:
-    """What a draw typically costs, from public samples; where that is much, what does better."""
+def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
+    """What a draw typically costs, from public samples; where that is much, what does better.
+
+    Args:
+        forecasts: One for each number of users.
+        rows: Of a learner, whose one forecast is for so many rows.
+    """
+    if rows is not None:
+        added = max(one.extra for one in forecasts)
+        times = f"{wording.number(1.0 + added, 2)} times the least" if added > 1.0 else f"{cost(added)} more"
+        return (
+            f"On public samples with so many rows, rows cut and privacy noise are together, on average, up to {times} "
+            "after a draw."
+        )
     if any(one.extra > 1.0 for one in forecasts):
         times = [(wording.number(1.0 + one.extra, 2), f"{one.users:,}") for one in forecasts]
         said = [f"{times[0][0]} times the least with {times[0][1]} users"]
@@ -249,6 +266,8 @@ def facts(found: PrivateFound) -> dict[str, str]:
     p, data, copy = found.parameters, found.data, found.copies.at
     budget = rounded_up(p.epsilon_choice)
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
+    if p.release_delta is not None:
+        delta += f", with δ = {rounded_up(p.release_delta)} for the release"
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
@@ -305,10 +324,12 @@ def _what_helps(found: PrivateFound) -> dict[str, str]:
     words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
     if found.parameters.wanted is not Wanted.SUM:
         return {"What helps": f"{words}; more users."}
-    users = wording.counted(1.0 / found.parameters.epsilon, "user")
+    price = found.parameters.price
+    users = wording.counted(price, "user")
+    above = "1/ε =" if found.parameters.release_delta is None else "about"
     return {
         "Why so much": (
-            f"the best bound has only 1/ε = {users} above it, and the noise hides so few users. "
+            f"the best bound has only {above} {users} above it, and the noise hides so few users. "
             f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead."
         )
     }

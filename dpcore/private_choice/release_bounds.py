@@ -1,0 +1,224 @@
+"""Bounds that are drawn for releases of other pages: of a quantile, of a learner, and of a column's sum, row by row.
+
+Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. What is proved here is that
+a question's best bound is where a public target meets a query that one user moves by a known number of users.
+
+A quantile of values whose counts are private. Its best bound h from counts minimises, of the paper's bound on the
+rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of `dpcore.common.weights`,
+and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma
+beta))), four times that for the population's quantile, where e is epsilon of one quantile over max(q, 1 - q). Of all that,
+n alone is private: it is a public number instead (`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound
+too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most .25.
+ *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the data, and
+ each user adds a number in [0, 1]: one who comes or goes moves the distance by at most 1, and so does one who takes the
+ place of another, as two numbers in [0, 1] differ by at most 1.
+ *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The score is
+ how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user more. From D'
+ one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 + d(D'). Replacing is going
+ and coming: 2. Both hold for every set, whatever A; what a user may have of rows does not enter.
+
+A learner. See *A learner under a cap* in `dpcore.private_choice.scores`: #{s_l > T} against a target of T and public numbers
+alone, N among them. A user adds 0 or 1: 1 under either relation.
+
+A sum of a column whose file holds it row by row. T is best where as many users' totals lie above it as the noise is large
+per unit of T, as for a count. Each total becomes a whole number of a public unit, rounded up, by itself: what a user adds
+to #{x_l > T} stays 0 or 1, under either relation. (Means of totals in bins, which stand for them where users are too many,
+may move with one user for all users of a bin: of these no bound is drawn.)
+
+Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions, distances and
+the approximation for a learner are ours.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.answer.setting import ReleaseSetting
+from dpcore.common.errors import refusal
+from dpcore.common.noise_error import unit_scale
+from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.data.totals_per_user import sums_per_user
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters
+from dpcore.learning.error_bound import THEOREM_FACTOR
+from dpcore.private_choice.choice import ChoiceProblem, SmallFirst
+from dpcore.private_choice.parameters import DEFAULT_LARGEST, Relation
+from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SmoothMean
+from dpcore.quantile import WeightKind
+from dpcore.quantile.parameters import QuantileParameters
+
+UNITS = 1e4
+"""A total's largest is at least so many of its units: bounds from one unit on are drawn to 2 % or better."""
+
+
+class Bounded(enum.Enum):
+    """Whose bound is drawn on the page that asks for it, and there alone."""
+
+    QUANTILE_SMOOTH = "quantile-smooth"
+    QUANTILE_CAP = "quantile-cap"
+    MODEL = "model"
+    TOTAL = "total"
+
+
+@dataclass(frozen=True)
+class BoundDraw:
+    """The question of such a draw; all of it public.
+
+    Attributes:
+        wanted: Whose bound it is.
+        setting: Of the release that will use it.
+        condition: What makes a bound the best one.
+        epsilon_choice: Budget of the draw, on top of that of the release.
+        largest: Public maximum of rows per user; of a total, in units.
+        unit: Of a total, in its column's unit, else 1.
+        rows: Of a learner, the public number of rows, N.
+    """
+
+    wanted: Bounded
+    setting: ReleaseSetting
+    condition: Condition
+    epsilon_choice: float
+    largest: int = DEFAULT_LARGEST
+    unit: float = 1.0
+    rows: int | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Of the release."""
+        return self.setting.epsilon
+
+    @property
+    def release_delta(self) -> float | None:
+        """Of the release; None for pure epsilon-DP."""
+        return self.setting.delta
+
+    @property
+    def delta(self) -> None:
+        """A draw has none."""
+
+    @property
+    def relation(self) -> Relation:
+        """Users come or go, as in all releases that ask for such a bound."""
+        return Relation.ADD_OR_REMOVE
+
+    @property
+    def choice(self) -> ChoiceProblem:
+        """What is drawn."""
+        return ChoiceProblem(
+            self.condition,
+            self.epsilon_choice,
+            int(self.largest),
+            self.relation.neighbours,
+            SmallFirst(),
+            self.unit,
+        )
+
+
+def of_quantile(
+    parameters: QuantileParameters,
+    setting: ReleaseSetting,
+    epsilon_choice: float,
+    largest: int = DEFAULT_LARGEST,
+) -> BoundDraw | None:
+    """The draw of a quantile's bound, by what is best from counts; None where counts are public, and need no draw.
+
+    Raises:
+        InvalidInput: A parameter is out of its range, or one row per user is best whatever the data.
+    """
+    if not parameters.protects_users:
+        return None
+    smooth, trade_off = parameters.kind is WeightKind.SMOOTH, parameters.public_trade_off
+    wanted = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
+    condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
+    return BoundDraw(wanted, setting, condition, epsilon_choice, largest)
+
+
+def of_learner(
+    parameters: LearningParameters,
+    setting: ReleaseSetting,
+    rows: int,
+    epsilon_choice: float,
+    largest: int = DEFAULT_LARGEST,
+) -> BoundDraw:
+    """The draw of a learner's cap, with twice the share of rows cut for the bias.
+
+    Args:
+        parameters: Of the learner; which bound on the bias it asks for does not enter, nor does Var(H).
+        setting: Of the release.
+        rows: N, about how many rows there are: a public number.
+        epsilon_choice: Budget of the draw.
+        largest: Public maximum of rows per user.
+
+    Raises:
+        InvalidInput: The privacy term is 0, or a parameter is out of its range.
+    """
+    n, power = float(rows), parameters.privacy.power
+    privacy = float(parameters.privacy.error(1.0 / n, parameters.epsilon, parameters.failure_probability))
+    if privacy == 0.0:
+        raise refusal(
+            "the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0"
+        )
+    log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
+    finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
+    # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
+    condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite / 2.0), power - 1.0)
+    return BoundDraw(Bounded.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
+
+
+def of_total(
+    setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
+) -> BoundDraw:
+    """The draw of the bound on a total, in units that are a power of ten.
+
+    Args:
+        setting: Of the release; its noise decides the price of a bound.
+        largest_total: Public maximum of one user's total, above 0, in the column's unit.
+        epsilon_choice: Budget of the draw.
+        margin: As for `dpcore.private_choice.scores.RankedSum`.
+
+    Raises:
+        InvalidInput: A parameter is out of its range.
+    """
+    if not 1e-6 <= largest_total <= 1e15:
+        raise refusal(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
+    unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
+    price = unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
+    largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
+    return BoundDraw(
+        Bounded.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
+    )
+
+
+def drawable_totals(data: Dataset) -> FloatArray | None:
+    """One total per user of the column that is summed; None where only bins of them are kept, or there is none."""
+    if data.totals is not None and data.totals.column:
+        return None if data.totals.users is not None else np.asarray(data.totals.totals, dtype=np.float64)
+    return None if data.values is None else sums_per_user(data.values)
+
+
+def drawn_from(draw: BoundDraw, data: Dataset) -> ContributionHistogram:
+    """What the bound is drawn from: rows per user, or users' totals in units; private.
+
+    Raises:
+        InvalidInput: There is no total for each user.
+    """
+    if draw.wanted is not Bounded.TOTAL:
+        return data.histogram
+    totals = drawable_totals(data)
+    if totals is None:
+        raise refusal("there is no total for each user to draw a bound from")
+    return in_units(totals, draw.unit, draw.largest)
+
+
+def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
+    """Each total as a whole number of units, rounded up by itself: at least 1, and one more than ``largest`` above it.
+
+    0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
+    """
+    with np.errstate(over="ignore"):
+        units = np.ceil(totals / unit * (1.0 - 1e-9))
+    return ContributionHistogram.from_counts(np.clip(units, 1.0, largest + 1.0).astype(np.int64))
