@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms
+from dpcore.common import mechanisms, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, require
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
@@ -252,22 +252,28 @@ class PrivateChoice:
         value: In rows per user, or in the unit of what is bounded.
         facts: What it guarantees and how it was made.
         problem: The question, all of it public.
+        column: Whose totals are bounded; empty for rows.
     """
 
     value: float
     facts: ReleaseFacts
     problem: ChoiceProblem
+    column: str = ""
 
 
 def choose(
-    problem: ChoiceProblem, histogram: ContributionHistogram, charge: Charge | None = None
+    problem: ChoiceProblem,
+    histogram: ContributionHistogram,
+    charge: Charge | None = None,
+    column: str = "",
 ) -> PrivateChoice:
     """Draw the number: a DP release, fresh at every call.
 
     Args:
         problem: The question.
-        histogram: Rows per user, private.
+        histogram: Rows per user, private; of a total, units per user.
         charge: Told what the draw guarantees before anything is drawn.
+        column: Whose totals are bounded; empty for rows.
 
     Raises:
         InvalidInput: More users than steps can add up; nothing was drawn.
@@ -282,9 +288,11 @@ def choose(
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
     )
-    return PrivateChoice(float(problem.bounds[drawn.index]), facts(drawn.epsilon), problem)
+    return PrivateChoice(float(problem.bounds[drawn.index]), facts(drawn.epsilon), problem, column)
 
 
 def shown(choice: PrivateChoice) -> str:
     """The chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
+    if choice.problem.unit != 1.0:
+        return wording.number(choice.value, 12)
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")

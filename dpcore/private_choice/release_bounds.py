@@ -1,32 +1,34 @@
 """Bounds that are drawn for releases of other pages: of a quantile, of a learner, and of a column's sum, row by row.
 
-Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. What is proved here is that
-a question's best bound is where a public target meets a query that one user moves by a known number of users.
+Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. What is proved here is
+that a question's best bound is where a public target meets a query that one user moves by a known number of users.
 
 A quantile of values whose counts are private. Its best bound h from counts minimises, of the paper's bound on the
-rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of `dpcore.common.weights`,
-and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma
-beta))), four times that for the population's quantile, where e is epsilon of one quantile over max(q, 1 - q). Of all that,
-n alone is private: it is a public number instead (`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound
-too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most .25.
- *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the data, and
- each user adds a number in [0, 1]: one who comes or goes moves the distance by at most 1, and so does one who takes the
- place of another, as two numbers in [0, 1] differ by at most 1.
- *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The score is
- how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user more. From D'
- one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 + d(D'). Replacing is going
- and coming: 2. Both hold for every set, whatever A; what a user may have of rows does not enter.
+rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
+`dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
+gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
+over max(q, 1 - q). Of all that, n alone is private: it is a public number instead
+(`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49
+for a median, of which a mean has at most .25.
+- *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the
+  data, and each user adds a number in [0, 1]: one who comes or goes moves the distance by at most 1, and so does one
+  who takes the place of another, as two numbers in [0, 1] differ by at most 1.
+- *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The
+  score is how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user
+  more. From D' one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 +
+  d(D'). Replacing is going and coming: 2. Both hold for every set, whatever A; what a user may have of rows does not
+  enter.
 
-A learner. See *A learner under a cap* in `dpcore.private_choice.scores`: #{s_l > T} against a target of T and public numbers
-alone, N among them. A user adds 0 or 1: 1 under either relation.
+A learner. See *A learner under a cap* in `dpcore.private_choice.scores`: #{s_l > T} against a target of T and public
+numbers alone, N among them. A user adds 0 or 1: 1 under either relation.
 
-A sum of a column whose file holds it row by row. T is best where as many users' totals lie above it as the noise is large
-per unit of T, as for a count. Each total becomes a whole number of a public unit, rounded up, by itself: what a user adds
-to #{x_l > T} stays 0 or 1, under either relation. (Means of totals in bins, which stand for them where users are too many,
-may move with one user for all users of a bin: of these no bound is drawn.)
+A sum of a column whose file holds it row by row. T is best where as many users' totals lie above it as the noise is
+large per unit of T, as for a count. Each total becomes a whole number of a public unit, rounded up, by itself: what a
+user adds to #{x_l > T} stays 0 or 1, under either relation. (Means of totals in bins, which stand for them where
+users are too many, may move with one user for all users of a bin: of these no bound is drawn.)
 
-Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions, distances and
-the approximation for a learner are ours.
+Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions,
+distances and the approximation for a learner are ours.
 """
 
 from __future__ import annotations
@@ -159,9 +161,7 @@ def of_learner(
     n, power = float(rows), parameters.privacy.power
     privacy = float(parameters.privacy.error(1.0 / n, parameters.epsilon, parameters.failure_probability))
     if privacy == 0.0:
-        raise refusal(
-            "the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0"
-        )
+        raise refusal("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
     log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
     finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
@@ -198,6 +198,15 @@ def drawable_totals(data: Dataset) -> FloatArray | None:
     if data.totals is not None and data.totals.column:
         return None if data.totals.users is not None else np.asarray(data.totals.totals, dtype=np.float64)
     return None if data.values is None else sums_per_user(data.values)
+
+
+def column_of(draw: BoundDraw, data: Dataset) -> str:
+    """Whose totals are bounded; empty for rows."""
+    if draw.wanted is not Bounded.TOTAL:
+        return ""
+    if data.totals is not None and data.totals.column:
+        return data.totals.column
+    return "" if data.values is None else data.values.column
 
 
 def drawn_from(draw: BoundDraw, data: Dataset) -> ContributionHistogram:

@@ -256,16 +256,24 @@ class RisingPrice:
     def targets(self, candidates: FloatArray) -> IntArray:
         """How many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
-            wanted = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
+            wanted: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
         return np.array([in_steps(float(one)) for one in wanted], dtype=np.int64)
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """#{s >= T} and #{s > T} in steps, shape (2, c)."""
+        return tails(histogram, candidates) * RESOLUTION
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
+        """Distance in steps of the target from [#{s > T}, #{s >= T}], shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
         targets = self.targets(candidates)
-        query = scaled(tails(histogram, candidates) * RESOLUTION, scales)
-        return np.maximum(np.maximum(query[:, 1] - targets, targets - query[:, 0]), 0)
+        above, from_on = statistics[..., 1, :], statistics[..., 0, :]
+        return np.asarray(np.maximum(np.maximum(above - targets, targets - from_on), 0))
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0

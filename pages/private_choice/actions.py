@@ -14,7 +14,7 @@ from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code as pair_code
 from dpcore.per_group.private_pair import PrivatePair
-from dpcore.private_choice import choice
+from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import code
 from dpcore.private_choice.answer.words import NUMBER_NAMES, Drawn, Kind, shown
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
@@ -26,6 +26,7 @@ from dpcore.private_choice.private_histogram import (
     release_histogram,
 )
 from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.release_bounds import BoundDraw
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
@@ -61,6 +62,17 @@ def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
 def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     """Draw a number from the original data, note what it costs, and keep it."""
     keep(wanted, lambda: choice.choose(problem, session.original().dataset.histogram, charge=session.record))
+
+
+def draw_bound(asked: BoundDraw) -> None:
+    """Draw the bound of another page's release, note what it costs, and keep it."""
+    data = session.original().dataset
+    column = release_bounds.column_of(asked, data)
+
+    def draw() -> PrivateChoice:
+        return choice.choose(asked.choice, release_bounds.drawn_from(asked, data), session.record, column)
+
+    keep(asked.wanted, draw)
 
 
 def keep(kind: Kind, draw: Callable[[], Drawn]) -> Drawn | None:
@@ -122,7 +134,7 @@ def back() -> None:
     session.use_original()
 
 
-def spending(parameters: PrivateParameters, copy: bool) -> str:
+def spending(parameters: PrivateParameters | BoundDraw, copy: bool) -> str:
     """What a draw now would spend, and what it would come to with everything before."""
     delta = parameters.delta if copy and parameters.delta is not None else 0.0
     return would_spend(
@@ -234,7 +246,8 @@ def _chosen() -> None:
             st.markdown(f"{wording.capital(NUMBER_NAMES[kind])}: **{shown(drawn)}**")
             cards.label(drawn.facts)
             with st.container(horizontal=True):
-                if kind not in (Wanted.QUANTILE, Several.RANGE):  # They bound no release by themselves.
+                # The others bound no release by themselves, or their own page has the program.
+                if kind in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM, Several.PAIR):
                     st.button(
                         "Code for your library",
                         key=f"private_code_{at}",
@@ -262,7 +275,7 @@ def _chosen() -> None:
 
 
 def _as_file(kind: Kind, drawn: Drawn) -> str:
-    if isinstance(drawn, PrivateChoice) and isinstance(kind, Wanted):
+    if isinstance(drawn, PrivateChoice) and not isinstance(kind, Several):
         return code.choice_json(drawn, kind)
     assert not isinstance(drawn, PrivateChoice)
     return code.several_json(drawn)
@@ -305,7 +318,8 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    written = code.of_private(drawn, wanted, epsilon, data, lower, upper, range_drawn(lower, upper))
+    delta = st.session_state.get(QUESTION.key("release_delta")) if wanted is Wanted.SUM else None
+    written = code.of_private(drawn, wanted, epsilon, data, lower, upper, range_drawn(lower, upper), delta)
     if written is None:
         problems = fields.epsilon_problems(epsilon)
         fields.say(problems) if problems else st.info(

@@ -9,6 +9,7 @@ from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.release_bounds import BoundDraw
 from pages.shared.base.cache import cached
 
 
@@ -37,7 +38,7 @@ def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> c
 
 
 @cached(max_entries=16)
-def forecasts(parameters: PrivateParameters) -> tuple[public_forecast.Forecast, ...]:
+def forecasts(parameters: PrivateParameters | BoundDraw) -> tuple[public_forecast.Forecast, ...]:
     """What a draw costs on public samples."""
     return public_forecast.forecast(parameters)
 

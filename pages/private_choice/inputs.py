@@ -21,6 +21,7 @@ OF_ONE_QUESTION = {
     "variance_share": (Wanted.SMOOTH, Wanted.CAP),
     "user_share": (Wanted.SMOOTH, Wanted.CAP),
     "margin": (Wanted.SUM,),
+    "release_delta": (Wanted.SUM,),
     "share": (Wanted.QUANTILE,),
 }
 """Fields that are shown for some questions only."""

@@ -71,6 +71,9 @@ class PairWay:
         """What it usually costs, from public figures: these data are not looked at before the draw."""
         return "" if self.asked is None else words.usual_cost(self.asked)
 
+    def ask(self) -> None:
+        """The fields that the draw needs besides the page's: none."""
+
     def draw(self) -> None:
         """Draw it; for callbacks."""
         assert self.asked is not None

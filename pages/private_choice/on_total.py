@@ -34,12 +34,15 @@ def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
     except InvalidInput:
         return ""
     found = cached.total_answer(data, there).found.bound
-    same = measure is Measure.BOUND and noise is NoiseKind.LAPLACE and not asked.margin
+    same = measure is Measure.BOUND and not asked.margin
+    same &= (noise, delta) == (asked.release_noise, asked.release_delta)
     if same or found == number:  # Of two bounds with the same error either is best.
         return ""
-    of = f" with {noise.value} noise" if noise is not NoiseKind.LAPLACE else ""
+    of = f" with {noise.value} noise" if noise is not asked.release_noise else ""
+    if noise is asked.release_noise and delta != asked.release_delta:
+        of = f" with δ = {wording.entered(delta or 0.0)}"
     margin = f" and keeps a margin of {wording.counted(asked.margin, 'user')}" if asked.margin else ""
     return (
         f"*Sum and count* finds {wording.number(found)} for this release, this page {wording.number(number)}: "
-        f"{AIMS[measure]}{of}, this page bias plus mean Laplace noise{margin}."
+        f"{AIMS[measure]}{of}, this page bias plus mean {asked.release_noise.value} noise{margin}."
     )

@@ -100,6 +100,12 @@ QUESTION = Question(
             sentence="The margin",
             asked="Margin, users",
         ),
+        "release_delta": public(
+            "δ of the release, if Gaussian",
+            "Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ.",
+            asked="δ of a release with Gaussian noise",
+            placeholder="Laplace",
+        ),
         "guess": Field(
             "Public guess of the number",
             "Optional, for the direct choice: what you expect from other data or from experience. It steers the "
@@ -170,6 +176,8 @@ QUESTION = Question(
         "drew",
         "variance_followed",
         "users_followed",
+        "total_largest",
+        "learner_rows",
     )
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,

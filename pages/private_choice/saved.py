@@ -13,11 +13,12 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.strict_json import Part
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import FACTS, facts_of, facts_to_json
+from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
 from dpcore.private_choice.answer.words import Drawn, Kind
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import Wanted
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.release_bounds import Bounded
+from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
 from pages.private_choice import saved_several
 
@@ -25,17 +26,23 @@ ENTRY = "choices"
 Choices = tuple[tuple[Kind, Drawn], ...]
 MOST, DIGEST = 1_000, 64
 """Numbers of one set of data, and of sets, and characters of what names a set, at most."""
-_CONDITIONS: dict[Wanted, tuple[type[Any], tuple[str, ...]]] = {
+_CONDITIONS: dict[Wanted | Bounded, tuple[type[Any], tuple[str, ...]]] = {
     Wanted.SMOOTH: (SmoothMean, ("trade_off",)),
     Wanted.CAP: (CapMean, ("trade_off",)),
     Wanted.SUM: (RankedSum, ("price", "margin")),
     Wanted.QUANTILE: (SizeQuantile, ("share",)),
+    Bounded.QUANTILE_SMOOTH: (SmoothMean, ("trade_off",)),
+    Bounded.QUANTILE_CAP: (CapMean, ("trade_off",)),
+    Bounded.MODEL: (RisingPrice, ("scale", "power")),
+    Bounded.TOTAL: (RankedSum, ("price", "margin")),
 }
-_OF_TABLE: dict[Wanted, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
+_OF_TABLE: dict[Wanted | Bounded, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
 USER_SHARE = "user_share"
 """Of the condition of a mean of a table whose users differ; that of independent rows has none."""
 SMALL_FIRST = "small_first"
 """The power by which small candidates weigh more; files of before, and draws without it, have none."""
+UNIT, COLUMN = "unit", "column"
+"""Of the bound on a total; a bound on rows has neither."""
 _NAMES = ("number", "condition", "value", "asked_epsilon", "largest", "guess", "factor")
 
 
@@ -57,6 +64,7 @@ def _written(wanted: Kind, one: Drawn) -> dict[str, Any]:
         "guess": asked.prior.guess if isinstance(asked.prior, Prior) else None,
         "factor": asked.prior.factor if isinstance(asked.prior, Prior) else None,
         **({SMALL_FIRST: asked.prior.power} if isinstance(asked.prior, SmallFirst) else {}),
+        **({UNIT: asked.unit, COLUMN: one.column} if one.column else {}),
         **facts_to_json(one.facts),
     }
 
@@ -90,19 +98,24 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
 def _read(part: Part) -> tuple[Kind, Drawn] | None:
     if saved_several.is_one(part):
         return saved_several.read(part)
-    found = part.members([*_NAMES, *FACTS], [SMALL_FIRST])
+    found = part.members([*_NAMES, *FACTS], [SMALL_FIRST, UNIT, COLUMN])
     if found is None:
         return None
     before = len(part.problems.found)
-    wanted = found["number"].one_of({one.value: one for one in Wanted})
+    wanted = found["number"].one_of({one.value: one for one in _CONDITIONS})
     value, epsilon = found["value"].number(), found["asked_epsilon"].number()
     largest = found["largest"].whole(1, MAX_SIZE)
     guess, factor = (
         None if found[name].value is None else found[name].number() for name in ("guess", "factor")
     )
     power = found[SMALL_FIRST].number() if SMALL_FIRST in found else None
+    unit = found[UNIT].number() if UNIT in found else 1.0
+    column = found[COLUMN].text(NAME) if COLUMN in found else ""
     facts = facts_of(found, part)
     if len(part.problems.found) > before or wanted is None or facts is None or value is None:
+        return None
+    if (wanted is Bounded.TOTAL) != bool(column):
+        part.refuse("a unit and a column go with the bound on a total")
         return None
     kind, names = _CONDITIONS[wanted]
     members = found["condition"].members(names, [USER_SHARE] if wanted in _OF_TABLE else [])
@@ -113,6 +126,7 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
         return None
     assert epsilon is not None
     assert largest is not None
+    assert unit is not None
     try:
         prior: Prior | SmallFirst | None = None
         if guess is not None and factor is not None:
@@ -120,12 +134,12 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
         elif power is not None:
             prior = SmallFirst(power)
         condition: Condition = kind(**numbers)
-        problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior)
+        problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit)
     except InvalidInput as refused:
         for one in refused.problems:
             part.refuse(one.what)
         return None
-    if value not in problem.candidates:
+    if value not in problem.bounds:
         found["value"].refuse("this number cannot be drawn for its question")
     if not 0.0 < facts.epsilon <= epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:
         part.refuse("this is not what drawing such a number guarantees")
@@ -133,7 +147,11 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
         part.refuse("a guess goes with a factor that says how good it is")
     if guess is not None and power is not None:
         part.refuse("where there is a guess, small bounds do not weigh more")
-    return None if len(part.problems.found) > before else (wanted, PrivateChoice(value, facts, problem))
+    return (
+        None
+        if len(part.problems.found) > before
+        else (wanted, PrivateChoice(value, facts, problem, column or ""))
+    )
 
 
 def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dpcore.code import Released
+from dpcore.code.choice import Choice
 from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
     CodeChoice,
@@ -15,6 +17,7 @@ from dpcore.code.forms import (
     summed_column,
 )
 from dpcore.common.documents import CHOICE_SCHEMA, document
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -23,18 +26,22 @@ from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.release_bounds import Bounded
 
 
 def of_private(
     drawn: PrivateChoice,
-    wanted: Wanted,
+    wanted: Wanted | Bounded,
     epsilon: float,
     dataset: Dataset,
     lower: float | None,
     upper: float | None,
     range_drawn: ReleaseFacts | None = None,
+    delta: float | None = None,
 ) -> CodeChoice | None:
-    """A number that was chosen privately; None for a quantile of sizes, which bounds no release of its own.
+    """A number that was chosen privately; None where it has no program here.
+
+    That is a quantile of sizes, which bounds no release of its own, and the bound of a quantile (`redrawn`).
 
     Args:
         drawn: The number with its label.
@@ -44,6 +51,7 @@ def of_private(
         lower: Lowest value of a mean, as entered; None only where no mean is released.
         upper: Highest value of a mean, likewise.
         range_drawn: What the draw of both guarantees, where they were drawn.
+        delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
     """
     base = of_data(dataset) | {
         "disclosure": drawn.facts,
@@ -57,12 +65,29 @@ def of_private(
     if wanted is Wanted.CAP:
         form = (cap_form(drawn.value), Released.MEAN, {**rows, **ends})
         return forms(epsilon, base, [form])
-    if wanted is not Wanted.SUM:
+    if wanted is Bounded.MODEL:
+        return forms(epsilon, base, [(cap_form(drawn.value), Released.MODEL, rows)])
+    if wanted not in (Wanted.SUM, Bounded.TOTAL):
         return None
-    if column := summed_column(dataset):
+    if delta is not None:
+        base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
+    if column := drawn.column or summed_column(dataset):
         total = {"max_total": drawn.value, "value_column": column} | ROWS_OF_THE_FILE
         return forms(epsilon, base, [("Clamp", Released.SUM, total)])
     return forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
+
+
+def redrawn(own: CodeChoice, drawn: PrivateChoice, wanted: Bounded) -> CodeChoice:
+    """The first program of a quantile's card with the drawn bound in place of its own."""
+    _, program = own.forms[0]
+    assert isinstance(program, Choice)
+    if wanted is Bounded.QUANTILE_CAP:
+        rows = int(drawn.value)
+        name, written = cap_form(rows), replace(program, max_rows=rows, disclosure=drawn.facts)
+    else:
+        name = smooth_form(drawn.value)
+        written = replace(program, threshold=drawn.value, disclosure=drawn.facts)
+    return CodeChoice(((name, written),))
 
 
 def several_json(drawn: PrivatePair | PrivateRange) -> str:
@@ -94,7 +119,7 @@ def _guarantee(facts: ReleaseFacts) -> dict[str, Any]:
     }
 
 
-def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
+def choice_json(choice: PrivateChoice, wanted: Wanted | Bounded) -> str:
     """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
     problem = choice.problem
     return document(
@@ -104,12 +129,13 @@ def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
             "number": NUMBER_NAMES[wanted],
             "condition": to_values(problem.condition),
             "largest": problem.largest,
+            **({"unit": problem.unit, "column": choice.column} if choice.column else {}),
             "prior": to_values(problem.prior) if problem.prior is not None else None,
         },
         answer={
             "label": choice.facts.label,
             "value": choice.value,
-            "unit": "rows per user",
+            "unit": f"{choice.column} per user" if choice.column else "rows per user",
             **_guarantee(choice.facts),
         },
     )

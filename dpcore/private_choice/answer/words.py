@@ -184,9 +184,9 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
     """
     if rows is not None:
         added = max(one.extra for one in forecasts)
-        times = f"{wording.number(1.0 + added, 2)} times the least" if added > 1.0 else f"{cost(added)} more"
+        much = f"{wording.number(1.0 + added, 2)} times the least" if added > 1.0 else f"{cost(added)} more"
         return (
-            f"On public samples with so many rows, rows cut and privacy noise are together, on average, up to {times} "
+            f"On public samples with so many rows, rows cut and privacy noise are together, on average, up to {much} "
             "after a draw."
         )
     if any(one.extra > 1.0 for one in forecasts):

@@ -63,6 +63,7 @@ def answer(card: Answer, key: str) -> None:
         label(card.disclosure, after="\n\n".join(filter(None, (good, card.detail))))
         to_draw = way is not None and way.drawn is None
         if way is not None and to_draw:
+            way.ask()
             if not way.lacking:
                 _draw_button(way, key)
             st.markdown(f":small[{way.lacking or way.cost}]")

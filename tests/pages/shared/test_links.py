@@ -312,10 +312,12 @@ def regression_parameters(draw) -> RegressionParameters:
 def private_parameters(draw) -> PageParameters:
     noise, guessed = draw(st.sampled_from(CopyNoise)), draw(st.booleans())
     width, end = st.none() | st.floats(1e-9, 1e9), st.none() | st.floats(-1e9, 1e9)
+    wanted = draw(st.sampled_from(Wanted))
     forms = {name: draw(width) for name in ("pair_unit", "pair_largest", "range_unit", "range_largest")}
     return PageParameters(
         epsilon=draw(st.floats(1e-3, 1e3)),
-        wanted=draw(st.sampled_from(Wanted)),
+        wanted=wanted,
+        release_delta=draw(st.none() | st.floats(1e-15, 0.5)) if wanted is Wanted.SUM else None,
         epsilon_choice=draw(st.floats(1e-6, 1e3)),
         relation=draw(st.sampled_from(Relation)),
         noise=noise,
