@@ -148,6 +148,10 @@ def of_learner(
 ) -> BoundDraw:
     """The draw of a learner's cap, with twice the share of rows cut for the bias.
 
+    Measured over four samples, as they are and with 30 times the users, and five settings of each: the cap that the
+    draw aims at errs by Amin et al.'s bound 1.06 times as much as the best one in the geometric mean, at most 1.39;
+    with a third of the rows for N 1.06, at most 1.51; with three times as many 1.24, at most 2.2.
+
     Args:
         parameters: Of the learner; which bound on the bias it asks for does not enter, nor does Var(H).
         setting: Of the release.

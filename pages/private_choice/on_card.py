@@ -53,8 +53,8 @@ LARGEST_TOTAL = (
     "data."
 )
 LEARNER_ROWS = (
-    "To draw it privately, enter about how many rows there are above: a number that may be public. Ten times too many "
-    "or too few costs about as much as the draw."
+    "To draw it privately, enter about how many rows there are above: a number that may be public. Rather too few than "
+    "too many."
 )
 NO_DRAW = (
     "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "

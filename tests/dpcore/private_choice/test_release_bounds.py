@@ -1,0 +1,226 @@
+"""Bounds drawn for quantiles, learners and sums row by row: what they aim at, and their privacy, exactly."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from dpcore import total
+from dpcore.answer.setting import ReleaseSetting
+from dpcore.code.choice import Released
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind, unit_scale
+from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset, Totals, Values
+from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
+from dpcore.private_choice import choice, release_bounds
+from dpcore.private_choice.choice import log_softmax, logits
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.release_bounds import BoundDraw, of_learner, of_quantile, of_total
+from dpcore.private_choice.scores import CapMean
+from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weighting
+
+USERS = Neighbours.ADD_OR_REMOVE_USER
+BOTH = (USERS, Neighbours.REPLACE_USER)
+SETTING = ReleaseSetting(Released.QUANTILE, 1.0, USERS)
+GAUSSIAN = dataclasses.replace(SETTING, released=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
+
+
+def quantile_draw(epsilon: float = 1.0, **asked: object) -> BoundDraw:
+    found = of_quantile(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
+    assert found is not None
+    return found
+
+
+def learner_draw(rows: int = 30, **asked: object) -> BoundDraw:
+    return of_learner(LearningParameters(1.0, **{"privacy_constant": 1.0, **asked}), SETTING, rows, 1.0, 40)
+
+
+DRAWS = {
+    "median": quantile_draw(),
+    "median, capped": quantile_draw(weighting=Weighting.CAP),
+    "population's quantiles, capped": quantile_draw(
+        3.0, quantiles="0.5, 0.9", population=True, weighting=Weighting.CAP
+    ),
+    "certain of nu": quantile_draw(beta=1.0, gamma=0.4),
+    "learner": learner_draw(),
+    "learner, linear": learner_draw(privacy_form=PrivacyForm.LINEAR),
+    "learner, power of 1/2": learner_draw(privacy_form=PrivacyForm.OWN, privacy_power=0.5),
+    "total": of_total(GAUSSIAN, 4.0, 1.0),
+}
+
+
+def tables(seed: int) -> list[tuple[list[int], list[int], Neighbours]]:
+    """Neighbouring tables, rows per user: random small ones against each user of `EXTREME`."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(4):
+        rest = generator.choice([1, 1, 2, 3, 5, 9, 39, 60], generator.integers(1, 9)).tolist()
+        for newcomer in EXTREME:
+            found.append((rest, [*rest, newcomer], USERS))
+            found.append(
+                ([*rest, int(generator.choice(EXTREME))], [*rest, newcomer], Neighbours.REPLACE_USER)
+            )
+    return found
+
+
+def log_ratio(
+    one: tuple[BoundDraw, list[int]], other: tuple[BoundDraw, list[int]], of: Neighbours, factor: float = 1.0
+) -> float:
+    """The largest log ratio of probabilities; ``factor`` is by how much too small the sensitivity is taken."""
+    laws = []
+    for draw, counts in (one, other):
+        problem = dataclasses.replace(draw.choice, neighbours=of)
+        far = problem.distances(ContributionHistogram.from_counts(counts))
+        laws.append(log_softmax(logits(problem, far, np.array(problem.epsilon * factor))))
+    return float(np.abs(laws[0] - laws[1]).max())
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
+def test_exact_log_ratios_keep_epsilon_under_both_relations(draw: BoundDraw) -> None:
+    most = dict.fromkeys(BOTH, 0.0)
+    for here, there, of in tables(1):
+        most[of] = max(most[of], log_ratio((draw, here), (draw, there), of))
+    assert max(most.values()) <= draw.epsilon_choice * (1.0 + 1e-9)
+    # Else an audit of a draw that does not look would pass, too.
+    assert min(most.values()) > 0.2 * draw.epsilon_choice
+
+
+def caught(here: BoundDraw, there: BoundDraw, **more: float) -> bool:
+    of_adding = (pair for pair in tables(1) if pair[2] is USERS)
+    return any(log_ratio((here, a), (there, b), of, **more) > 1.05 for a, b, of in of_adding)
+
+
+def test_wrong_variants_are_caught() -> None:
+    # Half the sensitivity: exp(-epsilon d / D) in place of exp(-epsilon d / (2 D)). Of a steep target, a quarter.
+    for name, factor in (("learner, linear", 2.0), ("total", 2.0), ("certain of nu", 2.0), ("median", 4.0)):
+        assert caught(DRAWS[name], DRAWS[name], factor=factor), name
+
+    # How many rows there are, read off the data where it has to be public.
+    def of_data(counts: list[int]) -> BoundDraw:
+        rank = QuantileParameters(1.0, neighbours=USERS, weighting=Weighting.CAP).rank_bound(
+            ContributionHistogram.from_counts(counts)
+        )
+        condition = CapMean(dataclasses.replace(rank, public_rows=None).trade_off)
+        return dataclasses.replace(DRAWS["median, capped"], condition=condition)
+
+    def learner(counts: list[int]) -> BoundDraw:
+        return learner_draw(sum(counts))
+
+    for variant in (of_data, learner):
+        few, many = [1] * 8, [*[1] * 8, 10**6]
+        assert log_ratio((variant(few), few), (variant(many), many), USERS) > 1.05
+    # Means of totals in bins: one user in 1,000 moves them all across a candidate.
+    draw = of_total(dataclasses.replace(GAUSSIAN, noise=NoiseKind.LAPLACE, delta=None), 4.0, 1.0)
+    here, there = (np.full(30, np.mean(held)) for held in ([1.0] * 30, [1.0] * 30 + [4.0]))
+    laws = [
+        np.log(choice.probabilities(draw.choice, release_bounds.in_units(held, draw.unit, draw.largest)))
+        for held in (here, there)
+    ]
+    assert np.abs(laws[0] - laws[1]).max() > 1.05
+
+
+def test_replacing_a_user_takes_twice_the_sensitivity_of_a_cap() -> None:
+    draw = DRAWS["median, capped"]
+    added = draw.choice.sensitivity
+    replaced = dataclasses.replace(draw.choice, neighbours=Neighbours.REPLACE_USER).sensitivity
+    pairs = [pair for pair in tables(2) if pair[2] is Neighbours.REPLACE_USER]
+    far = [
+        np.abs(
+            np.subtract(
+                *(draw.choice.distances(ContributionHistogram.from_counts(side)) for side in pair[:2])
+            )
+        ).max()
+        for pair in pairs
+    ]
+    assert added < max(far) <= replaced
+
+
+@pytest.mark.parametrize("weighting", [Weighting.SMOOTH, Weighting.CAP])
+@pytest.mark.parametrize(("quantiles", "population"), [("0.5", False), ("0.9", True)])
+def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
+    weighting: Weighting, quantiles: str, population: bool
+) -> None:
+    histogram = samples.load("shop-events").histogram
+    asked = QuantileParameters(1.0, quantiles, weighting=weighting, population=population, neighbours=USERS)
+    draw = of_quantile(asked, SETTING, 0.1)
+    assert draw is not None
+    # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
+    reach = max(asked.asked[0], 1.0 - asked.asked[0])
+    spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
+    trade_off = (4.0 if population else 1.0) * spread
+    h = draw.choice.candidates[:, None]
+    sizes, users = histogram.sizes.astype(float), histogram.users
+    weight = np.minimum(h, sizes)  # of a user
+    of_rows = weight**2 / (sizes if weighting is Weighting.SMOOTH else weight)
+    kept = (weight * users).sum(axis=1)
+    objective = (h[:, 0] ** 2 + trade_off * (of_rows * users).sum(axis=1)) / kept**2
+    best = float(draw.choice.candidates[np.argmin(objective)])
+    assert draw.condition.best_bound(histogram) == pytest.approx(
+        best, abs=0.07 if weighting is Weighting.SMOOTH else 0
+    )
+    # The page's own bound from counts is the same, however many rows the data have.
+    assert asked.rank_bound(histogram).best(asked.kind).bound == draw.condition.best_bound(histogram)
+
+
+def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:
+    for key in ("shop-events", "online-retail-invoices"):
+        histogram = samples.load(key).histogram
+        asked = LearningParameters(1.0)
+        problem = asked.problem(histogram)
+        draw = of_learner(asked, SETTING, histogram.num_rows, 0.1)
+        cap = draw.condition.best_bound(histogram)
+        far = draw.choice.distances(histogram)
+        assert draw.choice.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
+        error = float(optimal_cap.error_parts(problem, cap / histogram.num_rows).total)
+        assert error <= 1.06 * optimal_cap.best_cap(problem).total
+    with pytest.raises(InvalidInput, match="no cap is best"):
+        learner_draw(privacy_constant=0.0)
+
+
+def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noise() -> None:
+    shop = samples.load("shop-events")
+    for delta in (1e-9, 1e-3):
+        asked = PrivateParameters(0.7, Wanted.SUM, release_delta=delta)
+        problem = total.TotalProblem(
+            Amounts.from_histogram(shop.histogram), 0.7, NoiseKind.GAUSSIAN, delta, Measure.BOUND, whole=True
+        )
+        assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
+    # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
+    setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
+    draw = of_total(setting, 20_000.0, 0.1)
+    totals = release_bounds.drawable_totals(shop)
+    assert totals is not None
+    scale = unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
+    bounds = draw.choice.bounds
+    error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
+    far = draw.choice.distances(release_bounds.drawn_from(draw, shop))
+    assert error[np.argmin(far)] <= 1.005 * error.min()  # Neighbours on the grid are 2 % apart.
+
+
+def test_a_total_becomes_whole_units_by_itself() -> None:
+    found = release_bounds.in_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
+    assert dict(zip(found.sizes.tolist(), found.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
+    draw = of_total(GAUSSIAN, 7.5, 0.1)
+    assert (draw.unit, draw.largest) == (1e-4, 75_000)
+    assert (draw.choice.bounds[2], draw.choice.bounds[-1]) == (0.0003, 7.5)
+    with pytest.raises(InvalidInput, match="highest total"):
+        of_total(GAUSSIAN, 0.0, 0.1)
+    histogram = ContributionHistogram([1], [2])
+    data = Dataset("two", "two", Disclosure.PRIVATE, histogram, values=Values([0, 1], [0.3, -5.0], "amount"))
+    drawn = choice.choose(
+        draw.choice, release_bounds.drawn_from(draw, data), None, release_bounds.column_of(draw, data)
+    )
+    assert drawn.column == "amount"
+    assert drawn.value in draw.choice.bounds
+    binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))
+    assert release_bounds.drawable_totals(binned) is None
+    with pytest.raises(InvalidInput, match="no total for each user"):
+        release_bounds.drawn_from(draw, binned)

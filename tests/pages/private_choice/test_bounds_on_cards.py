@@ -1,0 +1,124 @@
+"""Bounds that are drawn on the pages that ask for them: from the button to number, account, code and session file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcore.common.checks import Problems
+from dpcore.common.ledger import Ledger
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.strict_json import Part
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.dataset import Totals, Values
+from dpcore.private_choice.release_bounds import Bounded
+from dpcore.quantile.parameters import Weighting
+from dpcore.total.parameters import Summed
+from pages.private_choice import saved
+from pages.shared.base import keys
+from tests.pages.driving import fine, open_app, shown_texts, with_data
+
+SECRET = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
+VALUES_OF = SECRET.values
+assert VALUES_OF is not None
+FEW = VALUES_OF.user_codes < 20  # Of so few rows the page finds its own bound at once.
+SMALL = dataclasses.replace(
+    SECRET,
+    histogram=ContributionHistogram.from_counts(np.bincount(VALUES_OF.user_codes[FEW])),
+    values=Values(VALUES_OF.user_codes[FEW], VALUES_OF.values[FEW], "amount"),
+)
+PRIVATE_COUNTS = {
+    "quantile.low": 0.0,
+    "quantile.high": 100.0,
+    "quantile.neighbours": Neighbours.ADD_OR_REMOVE_USER,
+    "quantile.weighting": Weighting.CAP,
+}
+VALUES = {"total.summed": Summed.VALUES, "total.mechanism": NoiseKind.GAUSSIAN, "total.delta": 1e-6}
+
+
+def buttons(at: Any, name: str) -> list[str]:
+    return [one.label for one in at.button if one.key == f"{name}_card_draw"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "state", "number", "wanted", "says"),
+    [
+        (
+            "Quantile",
+            "quantile",
+            PRIVATE_COUNTS,
+            None,
+            Bounded.QUANTILE_CAP,
+            "Keep at most {} row",
+        ),
+        (
+            "Learning under a bound",
+            "learning",
+            {},
+            ("private_choice.learner_rows", 3000.0, "enter about how many rows"),
+            Bounded.MODEL,
+            "Keep at most {} row",
+        ),
+        (
+            "Sum and count",
+            "total",
+            VALUES,
+            ("private_choice.total_largest", 10_000.0, "enter a highest total"),
+            Bounded.TOTAL,
+            "total of amount at {}.",
+        ),
+    ],
+    ids=["quantile", "learner", "sum row by row, Gaussian"],
+)
+def test_from_the_button_to_number_code_and_session_file(
+    title: str, name: str, state: dict[str, Any], number: Any, wanted: Bounded, says: str
+) -> None:
+    at = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
+    for key, value in state.items():
+        at.session_state[key] = value
+    fine(at.run())
+    if number is not None:
+        key, value, lacking = number
+        assert not buttons(at, name)
+        assert lacking in shown_texts(at)
+        fine(at.number_input(key=key).set_value(value).run())
+    assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
+    fine(at.button(key=f"{name}_card_draw").click().run())
+    ((digest, choices),) = at.session_state["private_choice.choices"].items()
+    ((of, drawn),) = choices
+    assert of is wanted
+    shown = f"{drawn.value:,.12g}"
+    assert says.format(shown) in shown_texts(at)
+    assert drawn.facts.label in shown_texts(at)
+    delta = ", δ = 0.000001" if "total.delta" in state else ""
+    assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(at)
+    at.session_state[keys.CODE_LIBRARY] = "PYTHON"
+    program = fine(at.button(key=f"{name}_card_code").click().run()).code[-1].value
+    assert f"{drawn.value:.12g}" in program
+    assert "In all epsilon = 0.1 (bound) + 1 (this" in program
+    # It comes back from a file beside what it cost, and not without.
+    part = json.loads(json.dumps(saved.to_json({digest: choices})))
+    problems = Problems()
+    paid = {digest: Ledger((drawn.facts,))}
+    assert saved.from_json(Part(part, "choices", problems), paid) == {digest: choices}
+    assert not problems.found
+    assert saved.from_json(Part(part, "choices", problems), {}) == {digest: ()}
+    assert problems.found
+
+
+def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
+    """Bins of totals; counts that are public need none."""
+    binned = dataclasses.replace(
+        SECRET, values=None, totals=Totals([1.5, 40.0, 300.0], "amount", [200, 150, 50])
+    )
+    at = with_data(open_app("Sum and count"), binned)
+    at.session_state["total.summed"] = Summed.VALUES
+    fine(at.run())
+    assert not buttons(at, "total")
+    assert "one user can move a whole bin" in shown_texts(at)
