@@ -81,4 +81,5 @@ QUESTION = Question(
     },
     also=From.PUBLIC.each("tabs")
     | From.DATA.each("table_base", "table_round", "table_editor_", "search_job", "simulation_job"),
+    formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -146,4 +146,5 @@ QUESTION = Question(
     | From.VALUES.each("simulated_mean", "range_search")
     | From.DATA.each("simulation_job"),
     propose=propose,
+    formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -90,4 +90,5 @@ QUESTION = Question(
         "spent",
         "refused",
     ),
+    formerly={"noise": "variance_source", "noise_variance": "residual_variance"},
 )

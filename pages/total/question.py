@@ -93,4 +93,5 @@ QUESTION = Question(
     },
     also=From.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | From.DATA.each("job"),
     propose=propose,
+    formerly={"noise": "mechanism"},
 )

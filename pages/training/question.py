@@ -169,4 +169,6 @@ QUESTION = Question(
         "range_", "proposed", "runs_job", "paper_job", "found", "shown", "draws", "spent", "refused"
     )
     | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
+    # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
+    formerly={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpcore.dataset import Dataset
+
+T = TypeVar("T")
 
 UNSET = object()
 """No value of its own; None is one."""
@@ -154,6 +156,8 @@ class Question:
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
         range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
             is needed. None where the page has the fields itself.
+        formerly: Fields that links and session files of before name and that are gone: what each is called now, or, of
+            one that came to nothing, what was meant of fields that came later, by name.
     """
 
     name: str
@@ -176,6 +180,7 @@ class Question:
     own: tuple[str, ...] = ()
     draws: bool = False
     range_on: Callable[[Any], str] | None = None
+    formerly: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}
@@ -215,6 +220,23 @@ class Question:
         if file is None or file.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return file.origin
+
+    def as_now(self, held: Mapping[str, T], made: Callable[[Any], T]) -> dict[str, T]:
+        """What a link or a session file of before holds, by today's names; what it says by them itself stays.
+
+        Args:
+            held: By the names of then. A field that came to nothing stays among them: that it is not followed is said.
+            made: A value as such a link or file holds it.
+        """
+        found = dict(held)
+        for name, now in self.formerly.items():
+            if name not in held:
+                continue
+            if isinstance(now, str):
+                found.setdefault(now, found.pop(name))
+            else:
+                found = {later: made(value) for later, value in now.items()} | found
+        return found
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:

@@ -16,7 +16,7 @@ import streamlit as st
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from dpcore.common.text_fields import good_fields, to_fields
+from dpcore.common.text_fields import good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, projector
 from pages.shared.base.question import From, Question
 from pages.shared.fields import ranges
@@ -131,6 +131,7 @@ def read(
         and not name.startswith(GENERATOR_PREFIX)
         and not tour.is_mark(name)
     }
+    own = spec.as_now(own, to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
     if UPLOAD_MARK in fields:

@@ -403,7 +403,12 @@ def _settings(part: Part, aside: Problems) -> dict[str, Any]:
         if question is None or question.parameters is None:
             held.refuse("there is no such question here")
             continue
-        settings |= _fields(question, held.named(200) or {}, aside)
+        place = held.place
+        by_name = question.as_now(
+            held.named(200) or {},
+            lambda value, place=place: Part(written(value), place, aside),  # type: ignore[misc]
+        )
+        settings |= _fields(question, by_name, aside)
     return settings
 
 

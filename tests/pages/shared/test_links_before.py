@@ -1,0 +1,131 @@
+"""Links and session files of before: each page opens with what they meant, or a sentence names what is not followed."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from dpcore.common.checks import Problems
+from dpcore.common.strict_json import Part
+from pages.shared.base import catalogue, keys
+from pages.shared.session import links, session_file
+
+USERS = "one user, with all their rows, is added or removed"
+BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
+    # Title: what a link said when the page was new, what of it is called otherwise or came later, what is not followed.
+    "Start": ("", {"users": "the data in use"}, ""),
+    "Mean": (
+        "lower=0&upper=50&noise=entered&noise_variance=9&counts=public",
+        {
+            "variance_source": "entered",
+            "value_variance": 9.0,
+            "target": "population",
+            "likeness": "none",
+        },
+        "",
+    ),
+    "Sum and count": (
+        "summed=rows&noise=Gaussian&delta=1e-06&measure=absolute&own_share=0.99&runs=1000&seed=0&num_groups=5",
+        {"mechanism": "Gaussian", "delta": 1e-6, "summed": "rows"},
+        "Num_groups is not",
+    ),
+    "Per group": (
+        f"statistic=rows&noise=Laplace&neighbours={USERS}&objective=root mean squared error over the groups",
+        {"selection": "public list", "num_groups": None, "lower": None, "neighbours": USERS},
+        "",
+    ),
+    "Quantile": (
+        "quantiles=0.9&base=uniform&low=0&high=9&weighting=cap&bound_from=values&alpha=0.05&beta=0.05&gamma=0.05"
+        "&population=no",
+        {
+            "neighbours": "one user's values change; everybody's number of rows is public",
+            "bound_from": "values",
+            "high": 9.0,
+        },
+        "",
+    ),
+    "Learning under a bound": (
+        "bias=tightest&loss_variance=0.25&vc_dimension=10&failure_probability=0.05&privacy_form=quadratic"
+        "&privacy_constant=1&finite_sample_constant=1&alpha=0.5&population_rows=1000000&draws=100",
+        {"privacy_constant": 1.0},
+        "",
+    ),
+    "Training": (
+        f"delta=1e-05&neighbours={USERS}&loss=logistic&positive_above=0.5&bound=1&steps=60&step_size=1.5"
+        "&average=last-half&radius=20&runs=50&held_out=0.25&seed=0&others=output-perturbation&source=sample",
+        {
+            "bounded_by": "smooth weights",
+            "pace": "entered",
+            "splits": 1,
+            "sampled": 1.0,
+            "runs": 50,
+            "steps": 60,
+        },
+        "Others is not",
+    ),
+    "Regression": (
+        "lower=0&upper=100&source=generated&noise=entered&noise_variance=4&num_rows=3000",
+        {"variance_source": "entered", "residual_variance": 4.0},
+        "",
+    ),
+    "Many tasks": (
+        "delta=1e-05&source=skewed&loss=strongly-convex&fit=average&num_users=10000&num_tasks=100",
+        {"fit": "average", "num_users": 10_000},
+        "",
+    ),
+    "Factorisation": (
+        "delta=1e-05&source=generated&max_items=100&exponent=0.25&dimension=4&sweeps=2",
+        {"algorithm": "statistics", "sweeps": 2},
+        "",
+    ),
+    "Data owners": ("owners=64&records=100&unit=record", {"unit": "record", "train_runs": 1}, ""),
+    "Examples per user": ("delta=1e-06&batch=128&steps=100&way=both", {"way": "both", "batch": 128}, ""),
+    "What weights gain": (
+        "noise=worst&g=10&light_users=50&heavy_size=10&light_size=1",
+        {"variance_source": "worst"},
+        "",
+    ),
+    "Choose privately": (
+        "wanted=sum&epsilon_choice=0.1&relation=add-or-remove&noise=discrete Laplace&largest=10000&margin=3",
+        {"user_share": 0.0, "release_delta": None, "margin": 3.0},
+        "",
+    ),
+}
+PAGES = [spec for spec in catalogue.PAGES if spec.parameters is not None and spec.name != "plan"]
+
+
+def plain(value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
+@pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)
+def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followed(spec) -> None:
+    said, meant, refused = BEFORE[spec.title]
+    fields = {"link": "1", "data": "shop-events", "epsilon": "2"} | dict(parse_qsl(said))
+    origin, values, problems = links.read(fields, spec)
+    assert origin.kind == "shop-events"
+    assert values[keys.EPSILON] == 2.0
+    found = {name: plain(values[spec.key(name)]) for name in meant}
+    assert found == meant
+    sentences = " ".join(problem.sentence for problem in problems)
+    assert refused in sentences
+    assert bool(problems) is bool(refused), sentences
+
+
+def test_a_session_file_of_before_holds_the_same() -> None:
+    aside = Problems()
+    settings = {
+        "mean": {"noise": "entered", "noise_variance": 9.0, "lower": 0.0, "upper": 50.0},
+        "training": {"others": "nothing", "bound": 2.0},
+    }
+    found = session_file._settings(Part(settings, "settings", aside), aside)
+    assert (plain(found["mean.variance_source"]), found["mean.value_variance"]) == ("entered", 9.0)
+    assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
+    assert [problem.where for problem in aside.found if "no such field" in problem.what] == [
+        "settings, training, others"
+    ]
+    # What a file says by today's name holds.
+    (of,) = (spec for spec in PAGES if spec.name == "mean")
+    assert of.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}
