@@ -133,10 +133,7 @@ VALUES_LEAK = (
     "**This is a private look**: the bound was read off the private values, so it leaks too. Take the worst case, or "
     "numbers from elsewhere."
 )
-LEAKS_COUNTS = (
-    "A bound read off private data is private too: the guarantee holds for one that is drawn privately, or chosen "
-    "without them."
-)
+LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose it without them."
 PRIVATE_COUNTS = (
     "Counts are **private too** (neighbours add or remove one user); errors are delta-method approximations."
 )

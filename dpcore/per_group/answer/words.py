@@ -15,10 +15,7 @@ from dpcore.per_group.answer.found import USEFUL, WORTH, PerGroupFound
 from dpcore.per_group.private_pair import COVERED
 from dpcore.per_group.words import OBJECTIVES
 
-LEAKS = (
-    "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
-    "*Behind the answer* says what **Choose privately** offers instead."
-)
+LEAKS = "A pair read off your data is private as they are; *Behind the answer* says what **Choose privately** offers."
 GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
     "public list and release all of its groups, or select groups privately (*More settings*)."
