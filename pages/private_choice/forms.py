@@ -35,6 +35,7 @@ class PageParameters(PrivateParameters):
         range_unit: Least distance of an end, above 0.
         range_largest: Largest distance of an end, above 0.
         range_users: A public guess of the number of users, at least 1.
+        range_bound: A public bound on rows per user, a whole number; None for none.
         range_epsilon: Of the draw of the range.
 
     Raises:
@@ -49,6 +50,7 @@ class PageParameters(PrivateParameters):
     range_unit: float | None = None
     range_largest: float | None = None
     range_users: float | None = None
+    range_bound: int | None = None
     range_epsilon: float | None = 0.25
 
     def __post_init__(self) -> None:
@@ -69,6 +71,8 @@ class PageParameters(PrivateParameters):
             for name, (low, high) in within.items():
                 if (value := getattr(self, name)) is not None:
                     problems.between(low, high, **{name: value})
+            if self.range_bound is not None:
+                problems.whole(1, MAX_SIZE, range_bound=self.range_bound)
 
     @property
     def question(self) -> PrivateParameters:

@@ -101,7 +101,7 @@ def bound_drawn() -> int:
 
 def _asked() -> RangeProblem | InvalidInput | None:
     state, key = st.session_state, QUESTION.key
-    bound = bound_drawn()
+    bound = int(state.get(key("range_bound")) or bound_drawn())  # The field holds a float.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         known = fields.draw(QUESTION, "range_known")
         centre = fields.draw(QUESTION, "range_centre") if known is Known.TYPICAL else None
@@ -109,6 +109,7 @@ def _asked() -> RangeProblem | InvalidInput | None:
         epsilon = fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
+        fields.draw(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
         label = "" if bound == 1 else f"Users with {bound:,} rows or more, about"
         users = fields.draw(QUESTION, "range_users", label)

@@ -165,6 +165,14 @@ QUESTION = Question(
             asked="Users, about",
             width=260,
         ),
+        "range_bound": public(
+            "Public bound, rows",
+            "A bound on rows per user that you know or that was published, not one read off the data. A user counts as "
+            "having at most so many rows beyond an end. Empty: the bound that was drawn before, or 1.",
+            asked="Public bound on rows per user",
+            placeholder="optional",
+            width=150,
+        ),
         "range_epsilon": public(
             "ε of the range", "Comes on top of all others.", asked="ε of the range", width=110
         ),

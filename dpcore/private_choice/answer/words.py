@@ -106,9 +106,8 @@ def range_costs(problem: RangeProblem) -> str:
         return f"{together}Enter about how many users there are to be told whether a draw is of use."
     about = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
-        about += (
-            f" of at least {wording.counted(problem.max_contributions, 'row')}, the bound that was drawn,"
-        )
+        rows = wording.counted(problem.max_contributions, "row")
+        about += f" of at least {rows}, the bound that is public or was drawn,"
     if problem.heard < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (

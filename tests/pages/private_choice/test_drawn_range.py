@@ -139,8 +139,10 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     assert drawn.problem.max_contributions == bound.value
     if bound.value > 1:
         assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in at.number_input]
+    at.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
+    assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
-    assert "of at least 7 rows, the bound that was drawn," in words.range_costs(problem)
+    assert "of at least 7 rows, the bound that is public or was drawn," in words.range_costs(problem)
     assert range_cost.ways(problem, 5000.0).draw > 1.0
 
 

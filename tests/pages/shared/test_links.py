@@ -333,6 +333,7 @@ def private_parameters(draw) -> PageParameters:
         range_centre=draw(end),
         range_lower=draw(end),
         range_users=draw(st.none() | st.floats(1.0, 1e12)),
+        range_bound=draw(st.none() | st.integers(1, 10**12)),
         range_epsilon=draw(st.floats(1e-6, 1e3)),
         **forms,
     )
