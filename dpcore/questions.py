@@ -32,7 +32,18 @@ from dpcore.common.text_fields import field_types
 if TYPE_CHECKING:
     from dpcore.reply import Reply
 
-COLUMNS = ("user", "value", "group", "label", "features", "levels", "intercept", "ranges", "disclosure")
+COLUMNS = (
+    "user",
+    "value",
+    "group",
+    "label",
+    "features",
+    "levels",
+    "intercept",
+    "ranges",
+    "positive",
+    "disclosure",
+)
 """What says how the data are read; everything else is the question's."""
 OF_LABELS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
@@ -95,7 +106,9 @@ ASKED = {
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
-    "training_bound": Question("training", takes=("ranges",), alone=(None,), labelled="training_data"),
+    "training_bound": Question(
+        "training", takes=("ranges", "positive"), alone=(None,), labelled="training_data"
+    ),
     "regression_weights": Question("regression", alone=(None,), labelled="design_matrix"),
     "task_weights": Question("multitask", takes=("group",), alone=(None,), source="data"),
     "rating_weights": Question(
@@ -355,13 +368,15 @@ _OF_COLUMNS = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
-    "label": "The column of numbers that is predicted.",
+    "label": "The column that is predicted: numbers, or words where `positive` is taken and names one of them.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all that can "
     "be used.",
     "levels": "The public list of a column's levels, the reference level first, by column. By default they are read "
     "off the cells.",
     "intercept": "Whether a column of ones comes first.",
     "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
+    "positive": "The class of the label that counts as 1, as its cells have it; all others are -1. By default labels "
+    "are numbers.",
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
 

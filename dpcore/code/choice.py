@@ -137,6 +137,7 @@ class Training:
         sampled: Probability with which a user takes part in a step.
         rule: How steps and bound go by a rule, in place of ``rate``, ``weight_noise`` and ``sampled``; then
             ``gradient_noise`` is over the bound.
+        positive: The class that is 1 where labels are words, all others -1; empty where ``positive_above`` says.
     """
 
     numbers: tuple[tuple[str, tuple[float, float]], ...]
@@ -153,6 +154,7 @@ class Training:
     weight_noise: float
     sampled: float = 1.0
     rule: Rule | None = None
+    positive: str = ""
 
 
 @dataclass(frozen=True)

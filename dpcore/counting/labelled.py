@@ -41,7 +41,7 @@ def of_labels(
         made: Of table, design and disclosure, it makes what the question takes.
         data: A table in memory, or the path of a text file.
         user: The column that says who a row belongs to: one, here.
-        label: The column of numbers that is predicted.
+        label: The column that is predicted: numbers, or words where the question takes one of them for 1.
         features: The columns that it is predicted from: numbers as they are, others one-hot. By default all others that
             can be used.
         levels: The public list of a column's levels, the reference level first, by column.

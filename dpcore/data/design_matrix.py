@@ -78,12 +78,15 @@ class Design:
         user: Column that says whose a row is.
         features: Columns to predict from.
         intercept: Whether a column of ones comes first.
+        positive: The class that counts as 1, all others as 0, as its cells have it; public. Empty where the label is
+            read as numbers.
     """
 
     label: str
     user: str
     features: tuple[Feature, ...]
     intercept: bool = True
+    positive: str = ""
 
 
 def listed(column: str, text: str) -> Feature:
@@ -119,13 +122,18 @@ def is_numeric(table: Table, column: str) -> bool:
     return read.problem is None and not read.text.any() and bool(np.isfinite(read.values).any())
 
 
-def guess(table: Table) -> Design:
-    """A first design: user and label by name, features the other columns that can be used."""
+def guess(table: Table, classes: bool = False) -> Design:
+    """A first design: user and label by name, features the other columns that can be used.
+
+    Args:
+        table: With at least one column.
+        classes: Whether a label may be a column of words.
+    """
     roles = guess_roles(table)
     user = roles.user or table.columns[0]
     rest = [c for c in table.columns if c != user]
     numeric = [c for c in rest if is_numeric(table, c)]
-    named = next((c for c in numeric if c.strip().casefold() in LABEL_NAMES), None)
+    named = next((c for c in (rest if classes else numeric) if c.strip().casefold() in LABEL_NAMES), None)
     label = named or (roles.value if roles.value in rest else (numeric or rest or [user])[-1])
     features = []
     for column in rest:
@@ -170,6 +178,12 @@ class _Reading:
                 self.problems.add(what, where, remedy)
         return read.values
 
+    def labels(self, design: Design) -> FloatArray:
+        """The label as numbers; as 1 and 0 where a class is named."""
+        if not design.positive:
+            return self.numbers(design.label, "Correct these cells, or choose another label")
+        return np.asarray(self.text(design.label) == design.positive, dtype=np.float64)
+
     def text(self, column: str) -> pd.Series:
         cells = self.table.frame[column]
         self.missing[column] = (cells == "").to_numpy(bool)
@@ -206,7 +220,7 @@ def build(table: Table, design: Design, disclosure: Disclosure, check: Check | N
     _check_roles(table, design)
     reading = _Reading(table)
     reading.notes += table.notes
-    labels = reading.numbers(design.label, "Correct these cells, or choose another label")
+    labels = reading.labels(design)
     users = reading.text(design.user)
     values: dict[str, FloatArray] = {}
     for feature in design.features:
@@ -259,7 +273,8 @@ def explain(design: Design) -> str:
         for f in design.features
     ]
     parts = ["an intercept", *parts] if design.intercept else parts
-    return f"{shown(design.label)} from {', '.join(parts)}; users in column {shown(design.user)}."
+    label = shown(design.label) + (f" = {shown(design.positive)}" if design.positive else "")
+    return f"{label} from {', '.join(parts)}; users in column {shown(design.user)}."
 
 
 def _check_roles(table: Table, design: Design) -> None:

@@ -15,7 +15,15 @@ def design_to_json(design: Design | None) -> dict[str, Any] | None:
     if design is None:
         return None
     features = [[one.column, one.kind.value, one.reference, *one.levels] for one in design.features]
-    return {"label": design.label, "user": design.user, "features": features, "intercept": design.intercept}
+    # Not where none is named: files of before have their seal.
+    named = {"positive": design.positive} if design.positive else {}
+    return {
+        "label": design.label,
+        "user": design.user,
+        "features": features,
+        "intercept": design.intercept,
+        **named,
+    }
 
 
 def seal_of(account: str, digest: str, design: Mapping[str, Any] | None) -> str:

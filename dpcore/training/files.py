@@ -57,19 +57,23 @@ class Draw:
         names: Of the features, shape (num_features,).
         scaling: How features are brought to norm 1 before the model is applied.
         model: What was drawn.
+        says: What a score above 0 says of a row, as ``kind = cat``.
     """
 
     question: object
     names: tuple[str, ...]
     scaling: Scaling
     model: Model
+    says: str
 
 
 def models_csv(draws: Sequence[Draw]) -> str:
-    """Every released model, one line per feature: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``label``.
+    """Every released model, one line per feature.
+
+    Columns: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``positive``, method and bounds, ``label``.
 
     A feature with a range is clipped to it and mapped to [-1, 1]; then a row longer than ``norm`` is shortened to it,
-    and all are divided by it. A score above 0 says 1.
+    and all are divided by it. A score above 0 says what stands under ``positive``.
     """
     frames = []
     for number, draw in enumerate(draws, 1):
@@ -83,6 +87,7 @@ def models_csv(draws: Sequence[Draw]) -> str:
                     "highest": [high for _, high in ends],
                     "norm": draw.scaling.norm,
                     "theta": draw.model.theta,
+                    "positive": harmless(draw.says),
                     "method": draw.model.cell.method.value,
                     "bound": draw.model.cell.reach,
                     "last_bound": draw.model.last_bound,

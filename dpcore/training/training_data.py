@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, refusal
 from dpcore.common.privacy import Disclosure, Provenance
@@ -14,6 +15,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
 from dpcore.data.column_names import shown
 from dpcore.data.design_matrix import Design, FeatureKind
+from dpcore.data.numbers import read_numbers
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.generator import TrainingGenerator
@@ -70,6 +72,7 @@ def of_table(
     design: Design,
     disclosure: Disclosure,
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    positive: str | float | None = None,
 ) -> TrainingData:
     """A table as it is trained on.
 
@@ -78,11 +81,17 @@ def of_table(
         design: What its columns mean; of private rows the levels of categories are listed.
         disclosure: Of the rows.
         ranges: The public range of each column that enters as a number.
+        positive: The class of the label that counts as 1, all others as -1, as its cells have it; by default that of
+            ``design``.
 
     Raises:
-        InvalidInput: The table cannot be read so, or ranges or levels are missing.
+        InvalidInput: The table cannot be read so; ranges or levels are missing; or the label is words and no class is
+            named.
     """
+    if positive is not None:
+        design = replace(design, positive=str(positive).strip())
     with Problems() as problems:
+        problems.extend(unnamed(table, design))
         if disclosure is Disclosure.PRIVATE:
             problems.extend(unlisted(design))
         numbers = [one.column for one in design.features if one.kind is FeatureKind.NUMERIC]
@@ -121,6 +130,49 @@ def unlisted(design: Design) -> list[InputProblem]:
         for feature in design.features
         if feature.kind is FeatureKind.CATEGORIES and not feature.levels
     ]
+
+
+def unnamed(table: Table, design: Design) -> list[InputProblem]:
+    """A label of words of which no class is named as the one that counts as 1."""
+    if design.positive or design.label not in table.columns:
+        return []
+    words = np.flatnonzero(read_numbers(table, design.label).text)
+    if not words.size:
+        return []
+    lines = ", ".join(f"{table.line(int(row)):,}" for row in words[:3])
+    more = f" and {words.size - 3:,} more" if words.size > 3 else ""
+    return [
+        InputProblem(
+            f"the label {shown(design.label)} holds words (line{'s' if words.size > 1 else ''} {lines}{more}): which "
+            "one is 1?",
+            remedy="Name the class that counts as 1, positive; all others then count as −1. Or correct these cells",
+        )
+    ]
+
+
+def says_one(data: TrainingData, positive_above: float) -> str:
+    """What a score above 0 says of a row, as ``kind = cat`` or ``rating above 3``."""
+    assert data.dataset.table is not None
+    label = shown(data.dataset.table.label)
+    if data.design is not None and data.design.positive:
+        return f"{label} = {shown(data.design.positive)}"
+    return f"{label} above {wording.entered(positive_above)}"
+
+
+def how_labels_are_cut(data: TrainingData, positive_above: float) -> str:
+    """A sentence without its full stop on which labels count as 1; empty for labels of two numbers.
+
+    How many different labels there are is as private as the data.
+    """
+    if data.design is not None and data.design.positive:
+        return f"A row counts as 1 where {says_one(data, positive_above)}, as −1 with any other class"
+    values = 0 if data.dataset.table is None else np.unique(data.dataset.table.labels).size
+    if data.dataset.table is None or values <= 2:
+        return ""
+    return (
+        f"The label {shown(data.dataset.table.label)} has {values:,} different values: those above "
+        f"{wording.entered(positive_above)} count as 1, all others as −1"
+    )
 
 
 def sample() -> TrainingData:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
@@ -14,7 +13,7 @@ from dpcore.common.markdown import plain
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import scaling_of
-from dpcore.training.training_data import TrainingData
+from dpcore.training.training_data import TrainingData, how_labels_are_cut
 from pages.shared.base import demo, round_numbers
 from pages.shared.data import own_data
 from pages.shared.fields import fields
@@ -135,15 +134,13 @@ def _propose(loaded: TrainingData) -> None:
 
 def say_labels(loaded: TrainingData, positive_above: float) -> None:
     """Say where a threshold cuts labels of more than two values: one class, or a range, against the rest."""
-    table = loaded.dataset.table
-    if table is None or (values := np.unique(table.labels)).size <= 2:
-        return
-    st.info(
-        f"The label {plain(table.label, 60)} has {values.size:,} different values. Those above "
-        f"{wording.entered(positive_above)} count as 1, all others as −1: set the threshold under *More settings*, or "
-        "bring a column of 0 and 1 for the class that you mean against the rest.",
-        icon=":material/label:",
-    )
+    named = loaded.design is not None and bool(loaded.design.positive)
+    if (cut := how_labels_are_cut(loaded, positive_above)) and not named:
+        st.info(
+            f"{plain(cut, 300)}. Set the threshold under *More settings*, or load the table again and name one class "
+            "under *Which one is 1?*",
+            icon=":material/label:",
+        )
 
 
 def say_served_runs(asked: int) -> None:

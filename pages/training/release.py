@@ -20,6 +20,7 @@ from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import Model, train_once
 from dpcore.training.rows import ClassifierRows
+from dpcore.training.training_data import says_one
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card.releases import Releases
@@ -95,7 +96,9 @@ def _draw(found: TrainingFound) -> None:
 
     def draw(charge: Charge) -> Draw:
         model = train_once(rows, mechanism_of(found), parameters.released, charge=charge)
-        return Draw(asked(found), table.feature_names, scaling, model)
+        return Draw(
+            asked(found), table.feature_names, scaling, model, says_one(data, parameters.positive_above)
+        )
 
     releases(found).draw(draw)
 
@@ -116,7 +119,7 @@ def _show_model(draw: Draw) -> None:
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
         f"{wording.number(draw.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says {plain('1')}. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
+        f"says **{plain(draw.says, 120)}**. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
     )
 
 

@@ -9,7 +9,7 @@ from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
-from dpcore.training.training_data import TrainingData, check, unlisted
+from dpcore.training.training_data import TrainingData, check, unlisted, unnamed
 from pages.shared.data.table_upload import TableUpload
 from pages.training.question import QUESTION
 
@@ -26,8 +26,9 @@ def _check_saved(data: Dataset) -> None:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    if disclosure is Disclosure.PRIVATE:
-        _check_levels(design)
+    with Problems() as problems:
+        problems.extend(unnamed(table, design))
+        problems.extend(unlisted(design) if disclosure is Disclosure.PRIVATE else [])
     return design_matrix.build(table, design, disclosure, check)
 
 
@@ -41,7 +42,7 @@ def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label of numbers (two classes as 0 and 1), features, and a column "
+    asked="A table with one row per observation, a label (numbers or classes), features, and a column "
     "that says whose it is (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
@@ -50,6 +51,7 @@ UPLOAD = TableUpload(
     check=_check_saved,
     about_columns="range_",
     levels_are_listed=True,
+    classes=True,
     # Else ranges would be proposed once more, in place of those that the file brings.
     beside=lambda used: {"proposed": used.account},
 )

@@ -10,7 +10,7 @@ from dpcore.training.answer.found import TrainingFound, find
 from dpcore.training.answer.methods import methods
 from dpcore.training.parameters import TrainingParameters, assumptions
 from dpcore.training.scores import Measure, Over
-from dpcore.training.training_data import TrainingData
+from dpcore.training.training_data import TrainingData, how_labels_are_cut
 
 
 def answered(
@@ -33,11 +33,12 @@ def answered(
     Source: Epasto et al. 2020, section 4.
     """
     of = find(data, parameters) if found is None else found
+    cut = how_labels_are_cut(of.data, of.parameters.positive_above)
     return Answer(
         headline=words.headline(of),
         detail=words.detail(of),
         numbers=words.numbers(of),
-        assumptions=assumptions(of.parameters),
+        assumptions=(*((cut,) if cut else ()), *assumptions(of.parameters)),
         disclosure=of.data.provenance,
         facts=words.facts(of),
         proofs=(("Model without privacy", of.known.certificate, "Newton's method."),),

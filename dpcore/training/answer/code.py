@@ -77,6 +77,7 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
         intercept=True if design is None else design.intercept,
         norm=scaling.norm,
         positive_above=found.parameters.positive_above,
+        positive="" if design is None else design.positive,
         slope=SLOPES[mechanism.loss],
         steps=mechanism.steps,
         rate=mechanism.rate,

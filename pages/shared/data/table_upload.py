@@ -33,6 +33,8 @@ PUBLIC = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",
     Disclosure.PUBLIC: "Yes: anybody may see them",
 }
+MOST_CLASSES = 200
+"""Up to so many classes are offered as a list."""
 ENTRIES = dict.fromkeys(
     ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
     From.OWN_DATA,
@@ -47,6 +49,12 @@ class _Opened:
     table: tables.Table
     account: str
     levels: dict[str, tuple[str, ...]]
+    numeric: dict[str, bool]
+
+    def is_numeric(self, column: str) -> bool:
+        if column not in self.numeric:
+            self.numeric[column] = design_matrix.is_numeric(self.table, column)
+        return self.numeric[column]
 
     def levels_of(self, column: str) -> tuple[str, ...]:
         if column not in self.levels:
@@ -67,6 +75,7 @@ class TableUpload:
         used: From the data, the account that the file's content has, and the design, to what the page keeps: it has
             ``dataset`` and ``account``, and ``design`` where the page needs it. A session file brings these, too.
         check: What the page asks of data that come from a session file; raises `InvalidInput`.
+        classes: Whether the label may be words, of which one counts as 1.
         levels_are_listed: Whether the levels of private categories must be listed, as a release names them.
         about_columns: What the names of fields about single columns begin with; empty where there are none.
         beside: Of what the page keeps, what the session holds beside it, by name, once it is opened from a file.
@@ -79,6 +88,7 @@ class TableUpload:
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
     used: Callable[[Dataset, str, Design | None], Any]
     check: Callable[[Dataset], object] = lambda data: None
+    classes: bool = False
     levels_are_listed: bool = False
     about_columns: str = ""
     beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
@@ -107,6 +117,11 @@ class TableUpload:
     def categories_key(self) -> str:
         """Session key of the features that are categories."""
         return self.of.key("role_") + "categories"
+
+    @property
+    def positive_key(self) -> str:
+        """Session key of the class that counts as 1; empty where labels are numbers."""
+        return self.of.key("role_") + "positive"
 
     @property
     def intercept_key(self) -> str:
@@ -146,8 +161,9 @@ class TableUpload:
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(problems_of(error), [file.name])
         else:
-            state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
-            design = design_matrix.guess(table)
+            state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {}, {})
+            design = design_matrix.guess(table, self.classes)
+            state[self.positive_key] = ""
             state[self.label_key], state[self.user_key], state[self.intercept_key] = (
                 design.label,
                 design.user,
@@ -165,6 +181,7 @@ class TableUpload:
         uploads.show_head(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
             st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
+            self._show_classes(opened)
             st.selectbox("User: whose row it is", columns, key=self.user_key, persist_state="session")
             st.multiselect(
                 "Features: what it is predicted from", columns, key=self.features_key, persist_state="session"
@@ -181,6 +198,30 @@ class TableUpload:
         used = uploads.use_or_discard(f"{self.of.name}_use", f"{self.of.name}_discard", self._discard)
         if used and design is not None:
             self._use(opened, design)
+
+    def _show_classes(self, opened: _Opened) -> None:
+        """Which class counts as 1, where the label has words, or more than two numbers."""
+        state, key, label = st.session_state, self.positive_key, st.session_state[self.label_key]
+        words = not opened.is_numeric(label)
+        if not self.classes or (not words and len(opened.levels_of(label)) <= 2):
+            state[key] = ""
+            return
+        about = "This class against all others." if words else "Empty: labels above a threshold count as 1."
+        if words and not self._is_private() and len(levels := opened.levels_of(label)) <= MOST_CLASSES:
+            if state.get(key) not in levels:
+                state[key] = None
+            st.selectbox("Which one is 1?", levels, key=key, persist_state="session", help=about)
+            return
+        state.setdefault(key, "")
+        state[key] = state[key] or ""
+        st.text_input(
+            "Which one is 1?",
+            key=key,
+            persist_state="session",
+            max_chars=200,
+            help=f"{about} Write it as it stands in the file. A release names it, so take it from what the column can "
+            "be.",
+        )
 
     def _show_categories(self, opened: _Opened) -> None:
         """Which features are categories, and the level of each that is left out."""
@@ -235,9 +276,11 @@ class TableUpload:
     def _levels_key(self, column: str) -> str:
         return self.of.key("levels_") + column
 
+    def _is_private(self) -> bool:
+        return st.session_state.get(self.of.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+
     def _lists_levels(self) -> bool:
-        private = st.session_state.get(self.of.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
-        return self.levels_are_listed and private
+        return self.levels_are_listed and self._is_private()
 
     def _design(self) -> Design:
         state = st.session_state
@@ -245,7 +288,10 @@ class TableUpload:
             self._category(column) if column in state[self.categories_key] else Feature(column)
             for column in state[self.features_key]
         )
-        return Design(state[self.label_key], state[self.user_key], features, state[self.intercept_key])
+        positive = str(state.get(self.positive_key) or "").strip()
+        return Design(
+            state[self.label_key], state[self.user_key], features, state[self.intercept_key], positive
+        )
 
     def _category(self, column: str) -> Feature:
         state = st.session_state

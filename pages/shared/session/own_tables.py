@@ -167,12 +167,13 @@ def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
 
 
 def _design(part: Part) -> Design | None:
-    members = part.members(["label", "user", "features", "intercept"])
+    members = part.members(["label", "user", "features", "intercept"], ["positive"])
     if members is None:
         return None
     before = len(part.problems.found)
     kinds = {kind.value: kind for kind in FeatureKind}
     label, user = (members[name].text(saved_dataset.NAME) for name in ("label", "user"))
+    positive = members["positive"].text(saved_dataset.NAME) if "positive" in members else ""
     features = []
     for entry in members["features"].entries(MAX_FEATURES) or ():
         parts = entry.entries(3 + MAX_LEVELS) or []
@@ -192,7 +193,7 @@ def _design(part: Part) -> Design | None:
         members["features"].refuse("a column stands at two features")
     if len(part.problems.found) > before or label is None or user is None:
         return None
-    return Design(label, user, tuple(features), intercept)
+    return Design(label, user, tuple(features), intercept, positive or "")
 
 
 def _entered_of(part: Part, of: Question, upload: TableUpload) -> dict[str, float]:

@@ -67,7 +67,7 @@ TABLE = Dataset(
     table=ROWS,
     privacy_unit=("who",),
 )
-DESIGN = Design("rating", "who", (Feature("age"),))
+DESIGN = Design("rating", "who", (Feature("age"),), positive='a "good" one')
 ACCOUNT = "ab" * 32
 NUMBER = PrivateParameters(
     1.0, Wanted.SUM, epsilon_choice=0.25, relation=Relation.REPLACE, guess=20.0, factor=3.0

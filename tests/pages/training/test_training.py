@@ -427,7 +427,8 @@ def visits() -> bytes:
         }
     )
     frame.loc[0, "device"] = "prosthesis"  # a level that one user alone has
-    frame["bought"] = (rng.random(users.size) < 1 / (1 + np.exp(2 - 0.1 * frame["minutes"]))).astype(int)
+    bought = rng.random(users.size) < 1 / (1 + np.exp(2 - 0.1 * frame["minutes"]))
+    frame["bought"] = np.where(bought, "yes", rng.choice(["no", "later"], users.size))
     return frame.to_csv(index=False).encode()
 
 
@@ -441,9 +442,13 @@ def with_upload(public: bool) -> AppTest:
     fine(at.multiselect(key=UPLOAD.categories_key).set_value(["device"]).run())
     if public:
         fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
+        assert sorted(at.selectbox(key=UPLOAD.positive_key).options) == ["later", "no", "yes"]
+        at.selectbox(key=UPLOAD.positive_key).set_value("yes")
     else:
         fine(at.button(key="training_use").click().run())
         assert "levels of column device must be listed" in errors(at)
+        assert "which one is 1?" in errors(at)
+        at.text_input(key=UPLOAD.positive_key).set_value(" yes ")
         at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
         fine(at.run())
         assert "desk stands twice" in errors(at)
@@ -472,6 +477,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     open_tab(at, "Release")
     fine(at.button(key="training_release").click().run())
     assert "Spent on these data" in shown_texts(at)
+    assert "A score θ·x above 0 says **bought = yes**" in shown_texts(at)
     # What is released names the levels that were listed and no other.
     (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value]
     assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
@@ -490,7 +496,7 @@ def test_labels_of_many_values_are_not_cut_in_silence():
     loaded = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
     at = AppTest.from_function(_cut, kwargs={"loaded": loaded}).run()
     (said,) = at.info
-    assert "y has 5 different values. Those above 2.5 count as 1" in said.value
+    assert "y has 5 different values: those above 2.5 count as 1" in said.value
     assert not AppTest.from_function(_cut, kwargs={"loaded": TrainingData(data, "")}).run().info
 
 
