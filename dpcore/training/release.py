@@ -20,6 +20,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account, followed, optimum, output, pace
 from dpcore.training.account import WEIGHT_SHARE
@@ -119,7 +120,39 @@ def check(mechanism: Mechanism, cell: Cell) -> None:
             problems.add("output perturbation needs a loss of bounded slope")
 
 
-def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None = None) -> Model:
+class StoppedError(Exception):
+    """A release was stopped, and there is no model.
+
+    Attributes:
+        drawn: Whether noise may have been drawn by then, so that what it costs is spent.
+    """
+
+    def __init__(self, drawn: bool) -> None:
+        super().__init__("the release was stopped")
+        self.drawn = drawn
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Who watches the work, and may stop it."""
+
+    progress: Progress
+    should_stop: ShouldStop
+
+    def tell(self, share: float, drawn: bool) -> None:
+        self.progress(share)
+        if self.should_stop():
+            raise StoppedError(drawn)
+
+
+def train_once(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    charge: Charge | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> Model:
     """Spend (ε, δ) once: a fresh model at every call.
 
     Args:
@@ -128,32 +161,58 @@ def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: C
         cell: The method and its bound h, in rows; chosen without a look at these data, else ε does not cover the
             choice. Followed clipped sums need no choice.
         charge: Told what the release guarantees before anything is drawn.
+        progress: Told the share of steps done.
+        should_stop: Asked before anything is drawn, and between steps.
 
     Raises:
         InvalidInput: What `check` says; nothing was drawn.
+        StoppedError: It was stopped; it says whether noise may have been drawn.
 
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
         algorithm 1; for clipped sums, McMahan, Ramage, Talwar and Zhang 2018.
     """
     check(mechanism, cell)
-    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    if cell.method is Method.FOLLOWED:
-        mechanism = pace.by_rule(mechanism)
-    if cell.method is Method.OUTPUT:
-        return _minimiser(rows, mechanism, cell, charge)
-    train = _by_rule if mechanism.pace is Pace.RULE else _as_entered
-    return train(rows, mechanism, cell, charge)
-
-
-def _paid(
-    squared: int, draws: int, mechanism: Mechanism, charge: Charge | None, name: str = MECHANISM
-) -> tuple[GaussianSteps, ReleaseFacts]:
-    """The noise of a whole release, charged for."""
-    noise = exact_gaussian_steps(squared, draws, mechanism.epsilon, mechanism.delta)
-    facts = ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
+    mechanism = _used(mechanism, cell)
+    noise, facts = _price(rows, mechanism, cell)
     if charge is not None:
         charge(facts)
-    return noise, facts
+    beside = _Beside(progress, should_stop)
+    beside.tell(0.0, drawn=False)
+    if cell.method is Method.OUTPUT:
+        return _minimiser(rows, mechanism, cell, noise, facts, beside)
+    train = _by_rule if mechanism.pace is Pace.RULE else _as_entered
+    return train(rows, mechanism, cell, noise, facts, beside)
+
+
+def guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
+    """What `train_once` would charge; nothing is drawn, and of the rows only public sizes matter.
+
+    Raises:
+        InvalidInput: What `check` says.
+    """
+    check(mechanism, cell)
+    return _price(rows, _used(mechanism, cell), cell)[1]
+
+
+def _used(mechanism: Mechanism, cell: Cell) -> Mechanism:
+    """The mechanism as a method takes it."""
+    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    return pace.by_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
+
+
+def _price(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[GaussianSteps, ReleaseFacts]:
+    """The noise of a whole release, and what it guarantees."""
+    d, steps, name = rows.num_features, mechanism.steps, MECHANISM
+    if cell.method is Method.OUTPUT:
+        squared, draws, name = _output_cells(mechanism, d) ** 2, d, OUTPUT_MECHANISM
+    elif mechanism.pace is Pace.RULE:
+        follows = cell.method is Method.FOLLOWED
+        squared, draws = rule_grid(mechanism, follows).total, steps * (d + follows) + 1
+    else:
+        grid = _weight_grid(mechanism, cell.bound, rows.num_users)
+        squared, draws = steps * _squared_sensitivity(mechanism) + grid.squared, steps * d + 1
+    noise = exact_gaussian_steps(squared, draws, mechanism.epsilon, mechanism.delta)
+    return noise, ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
 
 
 def _whole_sum(
@@ -195,11 +254,17 @@ def rule_grid(mechanism: Mechanism, follows: bool) -> RuleGrid:
     return RuleGrid(one, count, moved * count**2, unit, total)
 
 
-def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+def _by_rule(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    noise: GaussianSteps,
+    facts: ReleaseFacts,
+    beside: _Beside,
+) -> Model:
     """As `followed.descend` for one run, in whole numbers."""
     follows, d, steps = cell.method is Method.FOLLOWED, rows.num_features, mechanism.steps
     grid = rule_grid(mechanism, follows)
-    noise, facts = _paid(grid.total, steps * (d + follows) + 1, mechanism, charge)
     one = gradient_steps(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
     if cell.method is Method.CAP:
         rows = drawn_rows(rows, cell.bound)
@@ -215,6 +280,7 @@ def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Cha
     kept, first = np.zeros(d), mechanism.average.first(steps)
     used = cell.bound
     for step in range(1, steps + 1):
+        beside.tell((step - 1) / steps, drawn=step > 1 or grid.number > 0)
         ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
         exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
         before, theta = theta, ahead - length / CELLS * noise.release(exact, grid.one)
@@ -230,12 +296,17 @@ def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Cha
     return Model(kept / (steps - first + 1), facts, cell, noise.scale * unit, used)
 
 
-def _as_entered(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+def _as_entered(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    noise: GaussianSteps,
+    facts: ReleaseFacts,
+    beside: _Beside,
+) -> Model:
     """As `descent.train` for one run, in whole numbers."""
     bound, one = cell.bound, _squared_sensitivity(mechanism)
     grid = _weight_grid(mechanism, bound, rows.num_users)
-    draws = mechanism.steps * rows.num_features + 1
-    noise, facts = _paid(mechanism.steps * one + grid.squared, draws, mechanism, charge)
     if cell.method is Method.CAP:
         # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
         rows = drawn_rows(rows, bound)
@@ -244,6 +315,7 @@ def _as_entered(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: 
     theta = np.zeros(rows.num_features)
     kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
+        beside.tell((step - 1) / mechanism.steps, drawn=step > 1 or grid.squared > 0)
         exact, _ = _whole_sum(rows, mechanism, cell, bound, theta)
         theta = theta - mechanism.rate / divisor * unit * noise.release(exact, one)
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
@@ -267,20 +339,38 @@ _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
 
-def _minimiser(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None) -> Model:
+def _output_cells(mechanism: Mechanism, num_features: int) -> int:
+    """How many steps of the grid a user moves the minimiser at most."""
+    moved = gradient_steps(mechanism.neighbours)
+    return math.ceil(moved * _OUTPUT_CELLS * (1.0 + 2.0 * _NEAR) + math.sqrt(num_features)) + 1
+
+
+def _minimiser(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cell: Cell,
+    noise: GaussianSteps,
+    facts: ReleaseFacts,
+    beside: _Beside,
+) -> Model:
     """Output perturbation: the minimiser of the penalised sum of losses, on a grid, with noise once.
 
     The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of where its gradient is g. What is
     found is held to that, and the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
     """
-    moved = gradient_steps(mechanism.neighbours)
-    d = rows.num_features
-    cells = math.ceil(moved * _OUTPUT_CELLS * (1.0 + 2.0 * _NEAR) + math.sqrt(d)) + 1
-    noise, facts = _paid(cells**2, d, mechanism, charge, OUTPUT_MECHANISM)
+    d, cells = rows.num_features, _output_cells(mechanism, rows.num_features)
     one = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False).one
     penalty = output.penalty_by_rule(one, d, cell.bound)
     weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
-    theta = optimum.fit(rows, mechanism.loss, weights, math.inf, penalty / math.fsum(weights)).theta
+    theta = optimum.fit(
+        rows,
+        mechanism.loss,
+        weights,
+        math.inf,
+        penalty / math.fsum(weights),
+        should_stop=beside.should_stop,
+    ).theta
+    beside.tell(0.9, drawn=False)
     slopes = weights * mechanism.loss.slope(rows.signed @ theta)
     gradient = rows.signed.T @ slopes + penalty * theta
     if float(np.linalg.norm(gradient)) > _NEAR * cell.bound:

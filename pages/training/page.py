@@ -34,6 +34,7 @@ def body(places: layout.Places) -> None:
             found = None
     if found is not None and found.best is None:
         found = None  # Its first runs are being made.
+    release.collect()  # Whatever tab is open, and before files and methods are made.
     answer = None if found is None else answered(found.data, found.parameters, found)
     if answer is not None:
         page_run.answers(answer.parameters)

@@ -166,7 +166,16 @@ QUESTION = Question(
     },
     also=table_upload.ENTRIES
     | From.OWN_DATA.each(
-        "range_", "proposed", "runs_job", "paper_job", "found", "shown", "draws", "spent", "refused"
+        "range_",
+        "proposed",
+        "runs_job",
+        "paper_job",
+        "release_job",
+        "found",
+        "shown",
+        "draws",
+        "spent",
+        "refused",
     )
     | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.

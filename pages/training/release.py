@@ -1,8 +1,11 @@
-"""One DP release of a model, on request, counted."""
+"""One DP release of a model, on request, counted: work beside the page, with progress and Stop.
+
+What it costs is noted before the work begins, and taken out again only where it ended before there was any noise.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,23 +13,43 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.markdown import plain
-from dpcore.common.privacy import Charge, rounded_up
+from dpcore.common.privacy import rounded_up
+from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import harmless
 from dpcore.training import files
 from dpcore.training.answer import TrainingFound
 from dpcore.training.answer.words import bounded
 from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import Model, train_once
+from dpcore.training.release import Model, StoppedError, guarantee, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import says_one
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card.releases import Releases
-from pages.shared.fields import fields
+from pages.shared.fields import fields, jobs
 from pages.training import cached
 from pages.training.question import QUESTION
+
+JOB = QUESTION.key("release_job")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A release that was asked for: whose rows, and the mark of what was noted for it; empty once that is settled."""
+
+    account: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """It was stopped, or failed, before or after noise was drawn."""
+
+    drawn: bool
+    problems: tuple[InputProblem, ...] = ()
 
 
 def asked(found: TrainingFound) -> object:
@@ -43,6 +66,7 @@ def mechanism_of(found: TrainingFound) -> Mechanism:
 def show(found: TrainingFound) -> None:
     """What a release would be, the button, and the latest one with its label."""
     of, parameters = releases(found), found.parameters
+    collect()
     made = of.made
     cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
     st.markdown(
@@ -61,6 +85,9 @@ def show(found: TrainingFound) -> None:
         + "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does "
         "not cover a method, a bound, steps or a step size that were chosen by looking at these data."
     )
+    if jobs.watch(JOB, "Training the model that is released"):
+        return
+    _say_stopped(found)
     st.button(
         f"Train once more: spends another {cost}" if made else f"Train once: spends {cost}",
         key="training_release",
@@ -93,14 +120,55 @@ def _draw(found: TrainingFound) -> None:
     assert table is not None
     assert scaling is not None
     rows: ClassifierRows = cached.rows(data.digest, parameters.positive_above, data)
+    mechanism, cell, of = mechanism_of(found), parameters.released, releases(found)
+    question, says = asked(found), says_one(data, parameters.positive_above)
+    collect()
+    try:
+        facts = guarantee(rows, mechanism, cell)
+    except InvalidInput as refused:
+        of.refuse(refused)
+        return
 
-    def draw(charge: Charge) -> Draw:
-        model = train_once(rows, mechanism_of(found), parameters.released, charge=charge)
-        return Draw(
-            asked(found), table.feature_names, scaling, model, says_one(data, parameters.positive_above)
-        )
+    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Draw | _Stopped:
+        try:
+            model = train_once(rows, mechanism, cell, progress=tell, should_stop=should_stop)
+        except StoppedError as stopped:
+            return _Stopped(stopped.drawn)
+        except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
+            return _Stopped(True, problems_of(error))
+        return Draw(question, table.feature_names, scaling, model, says)
 
-    releases(found).draw(draw)
+    jobs.start(JOB, _Asked(data.account, of.note(facts)), make)
+
+
+def collect() -> None:
+    """Keep what the work beside the page has drawn; where it was stopped before there was noise, nothing was spent."""
+    held = jobs.result_of(JOB)
+    if held is None or not held[0].mark:
+        return
+    question, result = held
+    of = Releases(QUESTION, question.account)
+    jobs.put(JOB, _Asked(question.account, ""), result)
+    if isinstance(result, Draw):
+        of.made.append(result)
+    elif isinstance(result, _Stopped) and not result.drawn:
+        of.take_back(question.mark)
+
+
+def _say_stopped(found: TrainingFound) -> None:
+    """How the last release of these rows ended, where it was stopped or failed."""
+    question, stopped = jobs.result_of(JOB) or (None, None)
+    if question is None or question.account != found.data.account or not isinstance(stopped, _Stopped):
+        return
+    if stopped.problems:
+        fields.say(stopped.problems)
+        return
+    st.info(
+        "Stopped after noise was drawn: what the release costs is spent."
+        if stopped.drawn
+        else "Stopped before any noise was drawn: nothing was spent.",
+        icon=":material/stop_circle:",
+    )
 
 
 def _show_model(draw: Draw) -> None:

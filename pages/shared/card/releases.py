@@ -56,7 +56,22 @@ class Releases:
         try:
             self.made.append(make(self._charge))
         except InvalidInput as refused:
-            st.session_state[self.question.key("refused")] = refused
+            self.refuse(refused)
+
+    def refuse(self, refused: InvalidInput) -> None:
+        """Keep why nothing is drawn for `say_refused`."""
+        st.session_state[self.question.key("refused")] = refused
+
+    def note(self, facts: ReleaseFacts) -> str:
+        """Note what work beside the page is about to draw, before it begins; returns the mark in the ledger."""
+        self._charge(facts)
+        return self.ledger.marks[-1]
+
+    def take_back(self, mark: str) -> None:
+        """Take out what was noted, where the work ended before there was any noise."""
+        kept = [pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark]
+        ledger = Ledger(tuple(facts for facts, _ in kept), tuple(one for _, one in kept))
+        st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def _charge(self, facts: ReleaseFacts) -> None:
         spent = {**self._ledgers, self.account: self.ledger.after(facts)}

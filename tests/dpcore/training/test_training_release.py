@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, optimum, release, whole
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Mechanism
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows, prepare
 from dpcore.training.weighting import Cell, Method, smooth_weights
 
@@ -279,3 +279,30 @@ def test_steps_are_paid_for_before_they_are_drawn():
         discrete_gaussian_steps(1, 1.0, 1e-5, refuse)
     with pytest.raises(InvalidInput, match=r"sensitivity must(.|\n)*psilon must(.|\n)*elta must"):
         discrete_gaussian_steps(0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("pace", Pace)
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(pace, neighbours):
+    rows = rows_of(7, [4, 9, 1, 2, 30])
+    mechanism = Mechanism(1.0, 1e-5, neighbours, steps=3, pace=pace)
+    cells = [Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 2.0), Cell(Method.CLIPPED_SUM, 0.5)]
+    for cell in cells + ([Cell(Method.OUTPUT, 2.0)] if pace is Pace.RULE else []):
+        told: list[ReleaseFacts] = []
+        with pytest.raises(release.StoppedError) as stopped:
+            release.train_once(rows, mechanism, cell, told.append, should_stop=lambda: True)
+        assert not stopped.value.drawn
+        assert told == [release.guarantee(rows, mechanism, cell)]
+        shares: list[float] = []
+        last = 1 if cell.method is Method.OUTPUT else 2
+        with pytest.raises(release.StoppedError) as stopped:
+            release.train_once(
+                rows,
+                mechanism,
+                cell,
+                progress=shares.append,
+                should_stop=lambda told=shares, most=last: len(told) > most,
+            )
+        # Told a third time, it is after the first step, whose noise is drawn; output perturbation draws last.
+        assert stopped.value.drawn is (cell.method is not Method.OUTPUT)
+        assert shares == sorted(shares)
