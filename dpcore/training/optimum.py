@@ -61,7 +61,10 @@ def fit(
     theta = _newton(rows, loss, c, regularisation, start, should_stop)
     if np.linalg.norm(theta) > radius:
         low, high = 0.0, 1.0
-        while np.linalg.norm(theta := _newton(rows, loss, c, regularisation + high, theta)) > radius:
+        while (
+            np.linalg.norm(theta := _newton(rows, loss, c, regularisation + high, theta, should_stop))
+            > radius
+        ):
             low, high = high, high * 4.0
             if should_stop():
                 break
@@ -69,9 +72,9 @@ def fit(
             if high - low <= 1e-15 * high or should_stop():
                 break
             middle = (low + high) / 2.0
-            theta = _newton(rows, loss, c, regularisation + middle, theta)
+            theta = _newton(rows, loss, c, regularisation + middle, theta, should_stop)
             low, high = (middle, high) if np.linalg.norm(theta) > radius else (low, middle)
-        theta = _newton(rows, loss, c, regularisation + high, theta)
+        theta = _newton(rows, loss, c, regularisation + high, theta, should_stop)
         # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     value, gradient, _ = _pieces(rows, loss, c, regularisation, theta)

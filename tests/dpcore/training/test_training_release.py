@@ -306,3 +306,41 @@ def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(
         # Told a third time, it is after the first step, whose noise is drawn; output perturbation draws last.
         assert stopped.value.drawn is (cell.method is not Method.OUTPUT)
         assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize("pace", Pace)
+def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(monkeypatch, pace):
+    # With draws that say the same whatever they are of, two tables that differ in all that is private give one model:
+    # steps, step size, bound and penalty are then functions of what was drawn. The draws add up to what was paid.
+    drawn: list[int] = []
+    paid: list[int] = []
+
+    def same(noise: GaussianSteps, values, squared_sensitivity: int) -> np.ndarray:
+        paid.append(noise.left)
+        drawn.append(squared_sensitivity)
+        noise.left -= squared_sensitivity
+        return (np.arange(np.size(values)) - 1) * 10**9
+
+    monkeypatch.setattr(GaussianSteps, "release", same)
+    cells = [
+        Cell(Method.FOLLOWED),
+        Cell(Method.SMOOTH, 2.0),
+        Cell(Method.CAP, 2.0),
+        Cell(Method.CLIPPED_SUM, 3.0),
+    ]
+    cells += [Cell(Method.OUTPUT, 2.0)] if pace is Pace.RULE else []
+    for relation, sizes in (
+        (Neighbours.REPLACE_VALUES, [4, 9, 1, 2, 30]),  # everybody's number of rows is public
+        (Neighbours.REPLACE_USER, [1, 2, 50, 3, 3]),  # the number of users is
+        (Neighbours.ADD_OR_REMOVE_USER, [7, 7]),
+    ):
+        for cell in cells:
+            mechanism = Mechanism(1.0, 1e-5, relation, steps=5, pace=pace)
+            models = []
+            for rows in (rows_of(1, [4, 9, 1, 2, 30]), rows_of(2, sizes)):
+                drawn.clear()
+                paid.clear()
+                models.append(release.train_once(rows, mechanism, cell).theta)
+                assert sum(drawn) == paid[0]
+            assert np.array_equal(models[0], models[1]), (relation, cell)
+            assert np.isfinite(models[0]).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import opendp.prelude as opendp
@@ -22,7 +23,7 @@ from dpcore.training import account, bassily, experiment
 from dpcore.training.answer import TrainingFound, answered, compute, plots, words
 from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
-from dpcore.training.experiment import Experiment, Table
+from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
@@ -86,12 +87,21 @@ def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
     return parameters.experiment(prepare(MADE.dataset.table, MADE.scaling, parameters.positive_above))
 
 
+@cache
+def references(parameters: TrainingParameters) -> References:
+    found = experiment.references(question(parameters))
+    assert found is not None
+    return found
+
+
+@cache
+def filled(parameters: TrainingParameters) -> Table:
+    return experiment.fill(question(parameters).empty())
+
+
 def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingFound:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    asked = question(parameters)
-    known = experiment.references(asked)
-    assert known is not None
-    return compute(loaded, parameters, Runs(table or experiment.fill(asked.empty()), known))
+    return compute(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
 
 
 def said_of(found: TrainingFound) -> Answer:
