@@ -36,7 +36,8 @@ def show(parameters: FactorisationParameters) -> None:
         f"**How many users would you need** until a factorisation with adaptive weights beats DP item means with "
         f"users' own offsets at ε = {wording.entered(parameters.epsilon)}? More and more users are drawn, with "
         f"{wording.number(of.num_items)} items and {wording.number(of.ratings_per_user)} ratings per user. These "
-        "ratings are generated, whatever data are in use."
+        "ratings are generated, whatever data are in use. Fewer items bring the point nearer, as each then has more "
+        "ratings, and so does a larger ε."
     )
     if jobs.watch(JOB, "Simulating growth"):
         held = jobs.so_far_of(JOB)

@@ -13,9 +13,9 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
 from dpcore.common.markdown import plain
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import harmless
 from dpcore.training import files
@@ -129,9 +129,13 @@ def _draw(found: TrainingFound) -> None:
         of.refuse(refused)
         return
 
+    def is_noted(charged: ReleaseFacts) -> None:
+        if charged != facts:  # Asked before anything is drawn.
+            raise refusal("the release would cost something else than was noted")
+
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> Draw | _Stopped:
         try:
-            model = train_once(rows, mechanism, cell, progress=tell, should_stop=should_stop)
+            model = train_once(rows, mechanism, cell, charge=is_noted, progress=tell, should_stop=should_stop)
         except StoppedError as stopped:
             return _Stopped(stopped.drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
