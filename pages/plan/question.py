@@ -103,4 +103,5 @@ QUESTION = Question(
         "tabs", "lines_proposed", "proposed", "editor_round", "editor_base", "editor_", "written"
     ),
     propose=propose,
+    plans=True,
 )

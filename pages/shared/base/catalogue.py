@@ -57,6 +57,11 @@ def drawing() -> Question | None:
     return next((spec for spec in PAGES if spec.draws), None)
 
 
+def planning() -> Question | None:
+    """The question that takes the releases of other questions into a plan; None where there is none."""
+    return next((spec for spec in PAGES if spec.plans), None)
+
+
 def page(title: str) -> Question:
     """The page with this title."""
     return next(spec for spec in PAGES if spec.title == title)

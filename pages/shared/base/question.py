@@ -154,6 +154,7 @@ class Question:
         propose: What its fields hold for new data, by name, given the data and what they hold now.
         own: Fields for a bound of the person's own, which stand under the answer.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
+        plans: Whether its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
             is needed. None where the page has the fields itself.
         formerly: Fields that links and session files of before name and that are gone: what each is called now, or, of
@@ -179,6 +180,7 @@ class Question:
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     own: tuple[str, ...] = ()
     draws: bool = False
+    plans: bool = False
     range_on: Callable[[Any], str] | None = None
     formerly: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from pages.shared.base import page_run
+from pages.shared.base import catalogue, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
@@ -52,6 +53,7 @@ def show(
 
     def first() -> None:
         behind(answer)
+        _offer_plan(of, answer, key or f"{of.name}_card")
         if used is not None:
             st.caption(used())
 
@@ -62,6 +64,13 @@ def show(
     contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
     with places.below:
         draw_tabs(contents, of.key(remembered))
+
+
+def _offer_plan(of: Question, answer: Answer, key: str) -> None:
+    """On the pages beside it, the way of their release into the plan."""
+    plan = catalogue.planning()
+    if plan is not None and of is not plan and of.group == plan.group:
+        importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
 
 
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:

@@ -16,7 +16,7 @@ from dpcore.plan.answer import answered
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
 from pages.plan import inputs, question
-from tests.pages.driving import errors, fine, link_of, metrics_of, open_app, shown_texts
+from tests.pages.driving import errors, fine, go, link_of, metrics_of, open_app, shown_texts
 
 SHOP = samples.load("shop-events")
 TEXT = (
@@ -91,3 +91,16 @@ def test_what_cannot_be_is_said(text, sentence):
     at = opened(text, objective=Objective.REACH.value)
     assert sentence in errors(at).replace("No ε", "no ε")
     assert not metrics_of(at)
+
+
+def test_a_release_of_another_page_becomes_a_line_with_its_range():
+    at = open_app(
+        "Quantile", link="1", data="shop-events", epsilon="1", quantiles="0.5, 0.9", low="0", high="250"
+    )
+    at = fine(at.button(key="quantile_card_plan").click().run())
+    assert not [one for one in at.button if one.key == "quantile_card_plan"]  # They are there now.
+    at = go(at, "Plan")
+    said = unquote_plus(link_of(at))
+    assert "median; quantile 0.9" in said
+    assert "upper=250" in said
+    assert metrics_of(at)

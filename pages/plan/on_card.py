@@ -1,0 +1,72 @@
+"""*Add to the plan* on the pages of other questions: their release becomes a line.
+
+The machinery finds this module by `Question.plans`; no question knows it. Range, noise and ε are entered once for all
+pages, so that a line has them from there.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.answer import Answer
+from dpcore.code import Released as Written
+from dpcore.common.checks import Problems
+from dpcore.common.text_fields import numbers_of
+from dpcore.plan import lines
+from dpcore.plan.lines import Line, Released
+from pages.plan.question import QUESTION
+
+LINES = {
+    Written.MEAN: Released.MEAN,
+    Written.SUM: Released.SUM,
+    Written.COUNT: Released.ROWS,
+    Written.GROUP_COUNTS: Released.GROUP_USERS,
+    Written.GROUP_ROWS: Released.GROUP_ROWS,
+    Written.GROUP_SUMS: Released.GROUP_SUMS,
+}
+
+
+def texts_of(card: Answer) -> tuple[str, ...]:
+    """The lines that release the same; empty where there are none."""
+    if card.setting is None:
+        return ()
+    if card.setting.released is Written.QUANTILE:
+        return tuple(Line(Released.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
+    kind = LINES.get(card.setting.released)
+    return () if kind is None else (kind.value,)
+
+
+def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of further lines that are not among these."""
+    there = {line.what for line in lines.read(text, Problems())}
+    return tuple(one for one in new if one not in there)
+
+
+def draw(card: Answer, key: str) -> None:
+    """The button; once the lines are there, the way to the plan; nothing where the card releases no line.
+
+    Args:
+        card: What the page answers.
+        key: Of the card.
+    """
+    new, held = texts_of(card), QUESTION.key("lines")
+    if not new:
+        return
+    if not lacking(st.session_state.get(held) or "", new):
+        st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
+        return
+    st.button(
+        "Add to the plan",
+        key=f"{key}_plan",
+        icon=QUESTION.icon,
+        type="tertiary",
+        help="Several numbers from one budget: Plan gives each its share, with the range and the noise set here.",
+        on_click=_add,
+        args=(new,),
+    )
+
+
+def _add(new: tuple[str, ...]) -> None:
+    key = QUESTION.key("lines")
+    text = (st.session_state.get(key) or "").strip("; ")
+    st.session_state[key] = "; ".join([*([text] if text else []), *lacking(text, new)])
