@@ -12,6 +12,7 @@ from dpcore.dataset import Dataset
 from dpcore.plan.answer import words
 from pages.plan import cached
 from pages.plan.question import QUESTION
+from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.report import report_content, take_away
@@ -20,7 +21,7 @@ from pages.shared.screen import plots
 
 def show_behind(answer: Answer) -> None:
     """Every line with its share, bound and error, and what stands behind the plan."""
-    st.markdown(words.table(answer.found))
+    tables.show(words.table(answer.found), "Share, bound and error of every number", height="content")
     st.caption(words.TABLE_NOTE)
     cards.behind(replace(answer, numbers=answer.numbers[:2]))
 
@@ -39,6 +40,7 @@ def show_one_bound(data: Dataset, answer: Answer) -> None:
         fields.say(refused.problems)
         return
     st.markdown(words.one_bound(one, answer.found))
+    tables.show(words.one_bound_table(one, answer.found), "Errors under one bound on rows", height="content")
     cards.label(answer.disclosure)
 
 

@@ -133,28 +133,22 @@ def _bound(line: DrawnLine) -> str:
             return f"{bound} {wording.agreeing(line.bound, 'row', 'rows')} per user"
 
 
-def table(found: PlanFound) -> str:
-    """The plan as a Markdown table."""
-    gaussian = found.budget.noise is NoiseKind.GAUSSIAN
-    takes = "ρ" if gaussian else "ε"
-    rows = [
-        f"| release | share | {takes} | bound | error | wanted | equal split | reached at ε = |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for line, equal, at in zip(found.lines, found.equal, found.reached_at, strict=True):
-        mark = "✓ " if line.reached else ""
-        cells = (
-            line.planned.line.what,
-            wording.percent(line.share),
-            wording.number(line.amount),
-            _bound(line),
-            mark + _amount(line, line.error),
-            _amount(line, line.planned.wanted),
-            _amount(equal, equal.error),
-            "never" if math.isinf(at) else rounded_up(at, 3) if at else "any",
-        )
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+def table(found: PlanFound) -> dict[str, list[str]]:
+    """The plan as columns of a table, a row per line."""
+    takes = "ρ" if found.budget.noise is NoiseKind.GAUSSIAN else "ε"
+    lines = found.lines
+    return {
+        "release": [line.planned.line.what for line in lines],
+        "share": [wording.percent(line.share) for line in lines],
+        takes: [wording.number(line.amount) for line in lines],
+        "bound": [_bound(line) for line in lines],
+        "error": [("✓ " if line.reached else "") + _amount(line, line.error) for line in lines],
+        "wanted": [_amount(line, line.planned.wanted) for line in lines],
+        "equal split": [_amount(line, line.error) for line in found.equal],
+        "reached at ε =": [
+            "never" if math.isinf(at) else rounded_up(at, 3) if at else "any" for at in found.reached_at
+        ],
+    }
 
 
 TABLE_NOTE = (
@@ -257,22 +251,24 @@ def assumptions(found: PlanFound) -> tuple[str, ...]:
 
 
 def one_bound(one: OneTruncation, found: PlanFound) -> str:
-    """What one bound on rows for all lines costs, as Markdown."""
+    """What one bound on rows for all lines costs, in sentences."""
     best = weighted_sum(found.lines)
     cost = one.cost(best) if best > 0.0 else 1.0
     more = "no larger" if cost <= 1.0 + 1e-9 else f"{wording.percent(cost - 1.0)} larger"
-    rows = [
-        f"Libraries can bound the rows of each user once, for all queries. The best such bound here is "
+    return (
+        "Libraries can bound the rows of each user once, for all queries. The best such bound here is "
         f"**{wording.counted(one.max_rows, 'row')} of each user**, with errors over wanted errors {more} than with a "
         "bound for each number (root of the sum of squares). A sum then bounds rows and not totals, which is most of "
-        "the difference where values are uneven.",
-        "",
-        "| release | share | error | with its own bound |",
-        "|---|---|---|---|",
-    ]
-    for line, share, error in zip(found.lines, one.shares.tolist(), one.errors.tolist(), strict=True):
-        rows.append(
-            f"| {line.planned.line.what} | {wording.percent(share)} | {_amount(line, error)} "
-            f"| {_amount(line, line.error)} |"
-        )
-    return "\n".join(rows)
+        "the difference where values are uneven."
+    )
+
+
+def one_bound_table(one: OneTruncation, found: PlanFound) -> dict[str, list[str]]:
+    """Shares and errors under one bound, as columns of a table, a row per line."""
+    lines = found.lines
+    return {
+        "release": [line.planned.line.what for line in lines],
+        "share": [wording.percent(share) for share in one.shares.tolist()],
+        "error": [_amount(line, error) for line, error in zip(lines, one.errors.tolist(), strict=True)],
+        "with its own bound": [_amount(line, line.error) for line in lines],
+    }
