@@ -70,7 +70,9 @@ def draw_bound(asked: BoundDraw) -> None:
     column = release_bounds.column_of(asked, data)
 
     def draw() -> PrivateChoice:
-        return choice.choose(asked.choice, release_bounds.drawn_from(asked, data), session.record, column)
+        return choice.choose(
+            asked.choice, release_bounds.drawn_from(asked, data), charge=session.record, column=column
+        )
 
     keep(asked.wanted, draw)
 

@@ -140,7 +140,7 @@ def test_every_draw_of_a_page_is_charged():
             if name in draws and (name != "choose" or owner == "choice") and owner != "session":
                 found += 1
                 assert any(given.arg == "charge" for given in call.keywords), (path, call.lineno)
-    assert found == 4
+    assert found == 5
 
 
 def test_a_copy_of_very_many_users():
