@@ -33,6 +33,7 @@ from dpcore.training.training_data import TrainingData
 from dpcore.training.weighting import Cell, Method
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
+from pages.training import data as sources
 from pages.training import tabs
 from pages.training.upload import UPLOAD
 from tests.pages.driving import (
@@ -155,7 +156,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
 
 
 def test_the_axis_stays_while_the_budget_moves(whole):
-    other = view(replace(PARAMETERS, epsilon=7.0))
+    other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
         assert plots.limits(other, measure, Over.ROWS) == plots.limits(whole, measure, Over.ROWS)
@@ -204,8 +205,9 @@ def test_the_card_says_what_the_runs_found(whole):
     assert "hardly any protection" in weak.detail
 
 
-def test_a_budget_that_is_too_small_is_said_so():
-    small = view(replace(PARAMETERS, epsilon=0.01))
+def test_a_budget_that_is_too_small_is_said_so(whole):
+    parameters = replace(PARAMETERS, epsilon=0.01)
+    small = view(parameters, Table(question(parameters), whole.table.scores))
     guess = small.known.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
@@ -577,9 +579,10 @@ def test_ranges_of_public_rows_are_proposed():
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(demo, "is_served", lambda: True)
+    monkeypatch.setattr(sources, "MOST_SERVED_RUNS", 3)
     at = opened(runs="60")
-    assert "A public demo makes 20 runs of each" in shown_texts(at)
-    assert "20 runs of every method" in shown_texts(at)
+    assert "A public demo makes 3 runs of each" in shown_texts(at)
+    assert "3 runs of every method" in shown_texts(at)
     settled(fine(at.number_input(key="training.num_users").set_value(40_000).run()))
     assert "A public demo generates at most 2,000 users" in shown_texts(at)
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
