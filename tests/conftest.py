@@ -20,6 +20,9 @@ from xdist.scheduler import LoadScopeScheduling
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
+# What is imported and collected stays: until that is done, looking for what could be let go of is in vain.
+gc.disable()
+
 # Timings on a busy machine are not a property of the code: no deadline, and examples may be slow to draw.
 # A landing must not depend on luck, so the same examples come in every run. `make test-long` searches afresh, with
 # many times the examples; what it finds becomes an explicit `@example` beside the mend.
@@ -70,6 +73,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

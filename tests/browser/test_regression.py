@@ -70,7 +70,6 @@ def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     )
     settle(page)
     press(page, "Use these data")
-    expect(page.get_by_text("What range can a label have?")).to_be_visible()
     enter(page, "Lowest label L", "1")
     enter(page, "Highest label U", "10")
     expect(card).to_contain_text("do not publish")

@@ -247,17 +247,17 @@ def test_labels_on_one_side_are_an_input_error():
         question(replace(PARAMETERS, positive_above=3.0))
 
 
-def test_first_runs_make_a_figure_and_a_card_that_say_so():
+def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
     asked = question()
     seen: list[Table] = []
-    experiment.fill(asked.empty(), on_more=seen.append)
+    experiment.fill(asked.empty(), on_more=seen.append, should_stop=lambda: bool(seen))
     first = view(table=seen[0])
     assert first.runs == (0, 10)
     figure = plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.figure(plots.bounds(view(), Measure.LOSS, Over.ROWS))
+    whole_figure = plotly_figures.figure(plots.bounds(whole, Measure.LOSS, Over.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     said = said_of(first)
     assert "10 of 12 runs so far" in said.detail
