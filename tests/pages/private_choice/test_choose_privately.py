@@ -330,7 +330,7 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert "may be published" in shown_texts(at)
     assert "in the clear would be" not in shown_texts(at)
     go(at, "Mean")
-    assert "What range can a value have?" in shown_texts(at)
+    assert at.number_input(key="mean.lower").value is None
     for name, end in (("lower", 0.0), ("upper", 1.0)):
         fine(at.number_input(key=f"mean.{name}").set_value(end).run())
     assert copy.release.label in shown_texts(at)
@@ -487,7 +487,6 @@ def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
     assert [block for block in at.code if "import" in block.value]
     at.session_state["mean.lower"] = at.session_state["mean.upper"] = None
     fine(at.button(key="private_code_0").click().run())
-    assert "What range can a value have?" in shown_texts(at)
     assert not [block for block in at.code if "import" in block.value]
 
 
@@ -511,7 +510,6 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     anew = open_app("Choose privately", **address)
     said = {problem.what for problem in anew.session_state[keys.LINK_PROBLEMS]}
     assert said == {links.RELOADED, links.SPENT_GONE}
-    assert "This page was loaded anew" in errors(anew)
     assert "the first on these data in this window" in shown_texts(anew)
     assert links.SPENT_MARK not in address_of(anew)
 

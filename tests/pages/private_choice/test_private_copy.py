@@ -161,7 +161,7 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
     at = on_file(histogram.encode(), "Mean")
-    assert "What range can a value have?" in shown_texts(at)
+    assert at.number_input(key="mean.lower").value is None
     fine(at.number_input(key="mean.lower").set_value(0.0).run())
     fine(at.number_input(key="mean.upper").set_value(7.0).run())
     at = go(release(at), "Mean")
