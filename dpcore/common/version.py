@@ -1,3 +1,3 @@
 """The version that downloads and reports name."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
