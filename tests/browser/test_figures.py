@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.report import charts
 from pages.shared.figure.ahead import ADDRESS as AHEAD
+from pages.shared.figure.component import STRIP
 from pages.shared.figure.serving import FIGURE, PLOTLY
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
@@ -248,7 +249,8 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     early = room.evaluate("e => e.getBoundingClientRect().height")
     settle(page)
     plot = figure(page)
-    assert plot.evaluate("e => e._fullLayout.height") == early
+    # What stands below it while its bound is dragged has its room, too.
+    assert plot.evaluate("e => e._fullLayout.height") + STRIP == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
     found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its last call ends; pale curves come with what a person changed, not with a refinement.
