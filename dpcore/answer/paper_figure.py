@@ -39,8 +39,7 @@ class Line:
         symbol: Shape of its points.
         dash: A dash pattern of its own; empty for that of its look.
         theirs: What the paper prints for each value, None where it prints nothing; empty for nothing at all.
-        spread: What the paper prints behind its ±, likewise.
-        names: Which column of the paper that is, where the name does not say it.
+        spread: What the paper prints behind its ±, for each number that it prints; empty for nothing.
     """
 
     key: str
@@ -50,7 +49,6 @@ class Line:
     dash: str = ""
     theirs: tuple[float | None, ...] = ()
     spread: tuple[float | None, ...] = ()
-    names: str = ""
 
 
 Run = Callable[[float, int], Mapping[str, float]]

@@ -17,14 +17,24 @@ HEIGHT = 420
 
 
 def columns_of(of: PaperFigure, found: Stored) -> dict[str, FloatArray]:
-    """What was varied, and for each line ours, both ends of its 95 % interval, and theirs."""
+    """What was varied, and for each line ours with both ends of its 95 % interval, and theirs with both ends of its ±.
+
+    All of shape (values,); NaN where the paper prints nothing.
+    """
     columns: dict[str, FloatArray] = {"value": np.array(found.values)}
     half = found.half_width
     for at, line in enumerate(of.lines):
         mean = found.over_runs.mean[at]
         columns |= {line.key: mean, f"{line.key}_low": mean - half[at], f"{line.key}_high": mean + half[at]}
         if line.theirs:
-            columns[f"{line.key}_paper"] = np.array([np.nan if x is None else x for x in line.theirs])
+            theirs = np.array(line.theirs, dtype=np.float64)  # None is NaN.
+            columns[f"{line.key}_paper"] = theirs
+            if line.spread:
+                spread = np.array(line.spread, dtype=np.float64)
+                columns |= {
+                    f"{line.key}_paper_low": theirs - spread,
+                    f"{line.key}_paper_high": theirs + spread,
+                }
     return columns
 
 
@@ -56,6 +66,8 @@ def drawing(of: PaperFigure, found: Stored) -> Plot:
                     dash="dot",
                     width=2.0,
                     symbol=f"{line.symbol}-open",
+                    low=f"{line.key}_paper_low" if line.spread else "",
+                    high=f"{line.key}_paper_high" if line.spread else "",
                 )
             )
     y = of.y

@@ -33,6 +33,7 @@ Source: ours, from the model of `dpcore.mean.counts_only`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -83,7 +84,7 @@ class OfMean:
 
 
 @dataclass(frozen=True)
-class _OfTable(OfMean):
+class _OfTable(OfMean, ABC):
     user_share: float
 
     def __post_init__(self) -> None:
@@ -96,9 +97,9 @@ class _OfTable(OfMean):
         """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
         return RESOLUTION
 
+    @abstractmethod
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
         """g at sizes between h and `REACH` h; see the module."""
-        raise NotImplementedError
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""

@@ -33,8 +33,6 @@ FLAGS = [
     "--no-first-run",
     "--disable-component-update",
     "--disable-sync",
-    # On short visits its optimising compiler takes more than it gives back: a tenth of the browser's processor time.
-    "--js-flags=--no-opt",
 ]
 # Nothing glides or fades in: drawing that for nobody takes a seventh of the browser's processor time and a tenth of
 # the server's, as pages wait until it is over. Kept apart from the page's own styles, which its scripts rewrite.
