@@ -48,6 +48,11 @@ UNREADABLE = """() => {
     return found;
 }"""
 
+# Names of pages in the sidebar that end in three dots. The one of the open page is bold, and needs most.
+CUT_NAMES = """() =>
+    [...document.querySelectorAll("[data-testid='stSidebarNavLink'] > :last-child")]
+        .filter(name => name.scrollWidth > name.clientWidth).map(name => name.innerText)"""
+
 
 def drawn(page: Page) -> None:
     """Wait until every figure of the page is there, its buttons included."""
@@ -114,6 +119,8 @@ def test_an_axis_is_written_in_one_way_and_all_of_a_choice_is_seen_beside_the_si
         go_to(page, title)
         drawn(page)
         assert page.evaluate(UNREADABLE) == [], title
+    expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(catalogue.PAGES))
+    assert page.evaluate(CUT_NAMES) == []
     # Beyond seven digits: powers of ten, on all of the axis.
     page.set_viewport_size(WIDE)
     press(page.get_by_role("tab", name="The paper"))
