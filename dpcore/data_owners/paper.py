@@ -153,7 +153,7 @@ FIGURES = (
         ),
         _over_epsilon,
         ROUNDS,
-        f"The paper prints numbers at ε = 1 only (its table 1). {WHY}",
+        f"{WHY} The paper prints numbers at ε = 1 only (its table 1).",
     ),
     PaperFigure(
         "huang-table-4",

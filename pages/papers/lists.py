@@ -44,7 +44,7 @@ def show_items(paper: Paper) -> None:
     tables.show(
         {
             "Item": [item.items for item in paper.items],
-            "What it says": [item.says for item in paper.items],
+            "What it says": [_plain(item.says) for item in paper.items],
             "State": [item.state for item in paper.items],
             "Page, tab": [_plain(item.places) for item in paper.items],
             "What differs": [_plain(item.differs) for item in paper.items],

@@ -41,14 +41,11 @@ def show_answer(of: PaperFigure, found: Stored) -> None:
     with st.container(key="papers_card"):
         st.markdown(f"## {of.item}, {of.paper}")
         apart = of.largest_difference(found)
-        if apart is not None:
+        if apart is not None and of.within is None:
             number_elements.large(
-                "Largest difference, ours to theirs",
-                "none" if apart == 0.0 else wording.percent(apart),
-                "",
-                f"{apart:.3g}",
-                "papers",
+                "Largest difference, ours to theirs", wording.percent(apart), "", f"{apart:.3g}", "papers"
             )
+            st.markdown(f"{of.differs.partition('. ')[0]}.")
         else:
             st.markdown(said(of, found))
         there = catalogue.page(of.page)
