@@ -87,9 +87,10 @@ def _drawn(plot: Plot) -> charts.Sketch:
                     _shade(fig, plot, item)
                 fig.add_trace(_curve(plot, item))
                 if item.legend:
+                    dash = {"dash": item.dash} if item.dash else {}
                     shared[item.legend] = {
                         "mode": "lines",
-                        "line": {**LINES[item.look], "color": charts.NEUTRAL},
+                        "line": {**LINES[item.look], **dash, "color": charts.NEUTRAL},
                     }
             case Points():
                 fig.add_trace(_points(plot, item))

@@ -53,9 +53,9 @@ def errors(found: PlanFound, data: Dataset) -> Plot:
                 "epsilon",
                 f"{what}: at an equal share",
                 look,
+                legend="Equal shares",
                 dash="dot",
                 width=1.5,
-                unnamed=True,
                 opacity=0.7,
             )
         )

@@ -137,6 +137,12 @@ def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins_of_the_rows_
     assert {first.showlegend, second.showlegend} == {False}
     assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
     assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
+    dotted = [
+        Curve(f"{k}, halved", "x", "t", k, dash="dot", legend="Halved") for k in (Look.CAP, Look.SMOOTH)
+    ]
+    *both, entry = plotly_figures.figure(plot(*dotted)).data
+    assert {curve.showlegend for curve in both} == {False}
+    assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_columns() -> None:
