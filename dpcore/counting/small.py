@@ -24,7 +24,7 @@ from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.counting.text import TooManyCells
-from dpcore.data.column_names import MAX_COLUMNS, word_set
+from dpcore.data.column_names import MAX_COLUMNS, titles_above, word_set
 from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, table_of_cells
@@ -215,6 +215,9 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
         notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
     lines = np.array(rows.numbers, np.int64)
     cells = rows.cells()
+    if above := titles_above(cells):
+        lines, cells = lines[above:], cells.iloc[above:].reset_index(drop=True)
+        notes.append(f"The names of the columns are in line {lines[0]:,}; the title above them was left out.")
     header = [str(cell) for cell in cells.iloc[0]]
     table = table_of_cells(header, cells.iloc[1:].reset_index(drop=True), lines, name)
     of_sheet = "" if sheet is None or sheet is sheets[0] else sheet.title

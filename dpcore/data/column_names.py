@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1_000
 """Most columns a table may have."""
+MOST_TITLES = 10
+"""Most lines of a title that are looked for above the names of the columns."""
+_LOOKED_AT = 1_000
 _NO_HEADER = "there is no header row: the first line looks like data"
 _ADD_HEADER = "Put a line of column names on top, such as user,value"
 
@@ -87,12 +90,38 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
     return names
 
 
+def titles_above(rows: pd.DataFrame) -> int:
+    """How many of the first rows are titles of one cell each above the row that names the columns; 0 for none.
+
+    That row has a name for every column, half of them with a usual word in it, and no name stands below it again.
+    """
+    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(str).tolist()):
+        filled = [cell for cell in cells if cell]
+        if len(filled) <= 1:
+            if any(is_header_word(cell) and len(name_words(cell)) <= 2 for cell in filled):
+                return 0  # The name of a column, beside others that have none.
+            continue
+        usual = sum(map(is_header_word, cells))
+        if not all(cells) or any(map(looks_like_data, cells)) or 2 * usual < len(cells):
+            return 0
+        below = rows.iloc[at + 1 : at + 1 + _LOOKED_AT]
+        return 0 if any((below.iloc[:, k] == cell).any() for k, cell in enumerate(cells)) else at
+    return 0
+
+
 def check_header_row(
     names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
 ) -> None:
     """Say where the header comes again among the rows, or looks like a row itself."""
     if len(names) > 20:
         return
+    if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
+        first = [names[0], *[""] * (len(names) - 1)]
+        above = titles_above(_on_top(first, frame))
+        if above:
+            what = f"a title stands above the names of the columns, which are in line {starts[above - 1]:,}"
+            problems.add(what, f"line {line}", "Remove the lines above them")
+            return
     again = [(frame.iloc[:, at] == name).to_numpy(bool) for at, name in enumerate(names)]
     whole = np.logical_and.reduce(again)
     strong = any(is_header_word(name) for name in names)
@@ -113,6 +142,14 @@ def check_header_row(
             f"The name of column {seen.index(True) + 1} also stands among its rows: "
             "check that the first line holds column names."
         )
+
+
+def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
+    """The first rows of a table below one more."""
+    import pandas as pd
+
+    head = frame.head(MOST_TITLES + _LOOKED_AT)
+    return pd.DataFrame([first, *head.to_numpy(str).tolist()], dtype=str)
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:

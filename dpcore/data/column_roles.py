@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.data.column_names import name_words, shown, word_set
 from dpcore.data.numbers import Numbers, read_numbers
@@ -300,6 +301,38 @@ def explain_roles(roles: Roles) -> str:
         Contribution.TOTAL: f"contributions are the total of column {shown(roles.value or '?')} per user",
     }[roles.contribution]
     return f"Read as events: {counted}, {', '.join(parts)}."
+
+
+def values_passed_over(table: Table, roles: Roles) -> str:
+    """Why no column of values was proposed though one is called so, sentences; empty where nothing is to be said.
+
+    It looks at the first thousand rows, as the guess does; a column with fewer numbers than other cells has another
+    meaning.
+    """
+    if roles.kind is not TableKind.EVENTS or roles.value is not None:
+        return ""
+    column = _first_named(
+        [c for c in table.columns if c not in (*roles.privacy_unit, *roles.groups)], _VALUES_IN_ORDER
+    )
+    if column is None:
+        return ""
+    read = _sample(table, column)
+    if read.problem is not None:
+        return read.problem.sentence
+    odd = ~np.isfinite(read.values)
+    if not 0 < odd.sum() <= odd.size / 2:
+        return ""
+    number = int(odd.sum())
+    kinds = (
+        wording.agreeing(number, "is blank", "are blank")
+        if read.blank[odd].all()
+        else wording.agreeing(number, "is no number", "are no numbers")
+    )
+    where = table.place(int(np.argmax(odd)))
+    return (
+        f"Column {shown(column)} is not taken as the value: of its first {odd.size:,} cells {number:,} {kinds}, the "
+        f"first in {where}. To release a mean, a sum or a quantile of it, correct them in the file."
+    )
 
 
 def other_user_columns(columns: Sequence[str], chosen: Sequence[str]) -> list[str]:

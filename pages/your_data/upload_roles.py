@@ -12,7 +12,7 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, ReleaseFacts
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, values_passed_over
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
@@ -112,6 +112,8 @@ def choose(source: counting.Source) -> Roles:
     known = known_files.with_columns(source.columns)
     again = f" As in {known.name}, which has the same columns." if known and known.roles == roles else ""
     st.caption(plain(explain_roles(roles) + again, 400))
+    if passed_over := values_passed_over(head, roles):
+        st.caption(f":material/info: {plain(passed_over, 400)}")
     stated = stated_release(source, roles)
     offered = {
         of: words for of, words in PUBLIC.items() if of is not Disclosure.DP_RELEASE or stated is not None

@@ -220,6 +220,31 @@ def test_empty_rows_of_a_workbook_are_passed_over(workbook):
     assert table.lines.tolist() == [3, 6]
 
 
+def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
+    path = workbook(
+        [
+            ["Sales of 2025", None, None],
+            [],
+            ["by Jo"],
+            ["user_id", "v", "group"],
+            ["a", 1, "x"],
+            ["a", 2, "y"],
+        ]
+    )
+    head = counting.open_files([path]).head
+    assert head.columns == ("user_id", "v", "group")
+    assert head.lines.tolist() == [5, 6]
+    assert head.layouts[0].skip == 3  # What a program skips, which reads the sheet by itself.
+    assert head.notes == ("The names of the columns are in line 4; the title above them was left out.",)
+    assert counted(path).histogram == histogram_of([2])
+    # A second column without a name stays one: what stands below is no row of names.
+    for below in (["anna", "country"], ["bert", 3]), (["user", "group"], ["user", "x"]), (["anna", "rock"],):
+        assert counting.open_files([workbook([["user id", None], *below])]).head.columns == (
+            "user id",
+            "column 2",
+        )
+
+
 def test_reading_a_workbook_can_be_stopped(workbook):
     path = workbook(CELLS, sheet=longer(b"<row/>" * 3_000))
     with pytest.raises(counting.StoppedError):

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import encoding as text_bytes
-from dpcore.data.column_roles import Roles, TableKind, explain_roles, guess_roles
+from dpcore.data.column_roles import Roles, TableKind, explain_roles, guess_roles, values_passed_over
 from dpcore.data.numbers import read_numbers
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import histogram_of
@@ -162,6 +162,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
         (b"user,count\n,\n,\n", "Line 2: all rows under the header are blank"),
         (b"u1,3\nu2,4\n", "Line 1: there is no header row: the first line looks like data"),
         (b"alice,3\nbob,4\n", "no header row"),
+        (b"Sales 2025,,\n,,\nuser_id,amount,group\na,1,x\n", "Line 1: a title stands above .* are in line 3"),
         (b"1,3\n2,4\n", "no header row"),
         (b"2024-01-05,x\n2024-01-06,y\n", "no header row"),
         (b"a@b.org,x\nc@d.org,y\n", "no header row"),
@@ -336,6 +337,24 @@ def test_roles_are_recognised(text, roles):
     sentence = explain_roles(roles)
     for column in (*roles.needed.values(), *roles.optional.values()):
         assert column in sentence
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["1", "2", "x", "4"], "of its first 4 cells 1 is no number, the first in line 4."),
+        (["", "2", "", "4"], "of its first 4 cells 2 are blank, the first in line 2."),
+        (["1", "2", "3", "4"], ""), (["low", "high", "low", "4"], ""), (["5", "1.234", "2.345", "9"], "column amount"),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_called_a_value_and_not_taken_for_one_is_said(cells, said):
+    table = table_of(
+        "user;amount\n" + "".join(f"{user};{cell}\n" for user, cell in zip("abab", cells, strict=True))
+    )
+    found = values_passed_over(table, guess_roles(table))
+    assert said in found
+    assert bool(found) == bool(said)
+    assert values_passed_over(table, replace(guess_roles(table), value="amount")) == ""
 
 
 # --- reduction ----------------------------------------------------------------------------------------------
