@@ -18,6 +18,8 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout
 
 RELEASE, QUANTILE, WANTED, WEIGHT = "Release", "q", "Wanted error", "Weight"
+EDITOR_WIDTH = 480
+"""Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
 
 
 def read(places: layout.Places) -> PlanParameters | None:
@@ -59,6 +61,8 @@ def _editor() -> None:
         frame_of(state[QUESTION.key("editor_base")]),
         num_rows="dynamic",
         hide_index=True,
+        width=EDITOR_WIDTH,
+        placeholder="",
         key=key,
         column_config={
             RELEASE: st.column_config.SelectboxColumn(
@@ -77,7 +81,9 @@ def _editor() -> None:
         },
         alt="The numbers that are released, with the wanted error and the weight of each",
     )
-    st.caption(f"At most {lines.MAX_LINES} lines. The last, empty row adds one.")
+    st.caption(
+        f"At most {lines.MAX_LINES} lines. The last, empty row adds one. 5 % is wanted where nothing is said."
+    )
     state[QUESTION.key("lines")] = state[QUESTION.key("written")] = text_of(edited)
 
 

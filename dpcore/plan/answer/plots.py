@@ -43,22 +43,25 @@ def errors(found: PlanFound, data: Dataset) -> Plot:
     for line, ours, theirs in zip(found.lines, best, equal, strict=True):
         what = line.planned.line.what
         columns |= {f"{what}: error over wanted": ours, f"{what}: at an equal share": theirs}
-    items: list[Item] = []
+    drawn = [
+        (look, i, found.lines[i].planned.line.what) for look, i in zip(LOOKS, shown(found), strict=False)
+    ]
     at = found.budget.epsilon
-    for look, i in zip(LOOKS, shown(found), strict=False):
-        what = found.lines[i].planned.line.what
-        items.append(
-            Curve(
-                f"{what}, equal share",
-                "epsilon",
-                f"{what}: at an equal share",
-                look,
-                legend="Equal shares",
-                dash="dot",
-                width=1.5,
-                opacity=0.7,
-            )
+    items: list[Item] = [  # One after the other: they share an entry of the legend.
+        Curve(
+            f"{what}, equal share",
+            "epsilon",
+            f"{what}: at an equal share",
+            look,
+            legend="Equal shares",
+            dash="dot",
+            width=1.5,
+            opacity=0.7,
         )
+        for look, _, what in drawn
+        if len(found.lines) > 1
+    ]
+    for look, i, what in drawn:
         items.append(Curve(what, "epsilon", f"{what}: error over wanted", look, dash="solid", width=2.5))
         ratio = found.lines[i].error / found.lines[i].planned.wanted
         items.append(Mark(f"{what}, this plan", at, ratio, look, unnamed=True))
@@ -113,6 +116,6 @@ def _largest(found: PlanFound) -> str:
 def _alt(found: PlanFound) -> str:
     return (
         f"At ε = {wording.number(found.budget.epsilon)}, {found.reached} of {len(found.lines)} lines lie at or below "
-        "their wanted error. Every error falls as ε of the whole plan grows and shares are kept; dotted lines have "
-        "equal shares."
+        "their wanted error. Every error falls as ε of the whole plan grows and shares are kept"
+        + ("; dotted lines have equal shares." if len(found.lines) > 1 else ".")
     )

@@ -60,7 +60,9 @@ def test_the_curves_pass_through_the_plan():
     for make in said.plots.values():
         assert figure(make()).data
     named = [trace.name for trace in figure(plot).data if trace.showlegend is not False]
-    assert "Equal shares" in named  # The thin dotted lines, which have the colours of the plan's own.
+    assert (
+        named.count("Equal shares") == 1
+    )  # The thin dotted lines, which have the colours of the plan's own.
 
 
 def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
