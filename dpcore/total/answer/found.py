@@ -272,11 +272,14 @@ _MEASURED = {
 
 
 def bound_limits(amounts: Amounts) -> tuple[float, float]:
-    """(from, to) of the bound's axis: from the smallest positive total to the largest."""
+    """(from, to) of the bound's axis: from the smallest positive total to the largest.
+
+    Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
+    the best bound lies below them all.
+    """
     high = amounts.largest
     least = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
-    low = max(least, high / WIDEST)
-    return low, max(high, 2.0 * low)
+    return max(min(least, max(high / 100.0, 1.0)), high / WIDEST), max(high, 2.0 * least)
 
 
 def curve_bounds(amounts: Amounts) -> FloatArray:

@@ -118,6 +118,18 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
         assert ("Rounded" in shown_texts(at)) == (shown != best.max_total)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 0.2])
+def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
+    # One user of 50 rows: E|50 - T + Laplace(T/epsilon)| = a + b exp(-a/b) with a = 50 - T, b = T/epsilon.
+    held = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([50], [1]))
+    answer = answered(held, TotalParameters(epsilon))
+    t = np.arange(1.0, 51.0)
+    best = t[np.argmin(50.0 - t + t / epsilon * np.exp(-(50.0 - t) * epsilon / t))]
+    low, high = answer.plots["total-error"]().x.limits
+    assert low <= best < 50.0 < high
+    assert answer.found.bound == best
+
+
 def test_the_default_sample_is_answered_by_the_core():
     assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, whole=True))
 
