@@ -110,8 +110,8 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
         ),
     )
     items += [
-        Curve("The same, no noise", "bounds from, to", "no noise", Look.USUAL, dash="dot", width=1.5),
-        Curve("Nor clipping", "bounds from, to", "no clipping", Look.OWN, dash="dot", width=1.5),
+        Curve("Bound follows, no noise", "bounds from, to", "no noise", Look.USUAL, dash="dot", width=1.5),
+        Curve("No noise, no clipping", "bounds from, to", "no clipping", Look.OWN, dash="dot", width=1.5),
         Curve("No privacy", "bounds from, to", "no privacy", Look.SAMPLING),
         Curve("Guessing", "bounds from, to", "guessing", Look.OWN),
     ]

@@ -141,8 +141,8 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     (followed,) = whole.table.cells_of(Method.FOLLOWED)
     assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
     quiet, unclipped = whole.quiet(measure, over)
-    assert drawn(figure, "The same, no noise")[1] == pytest.approx([quiet] * 2)
-    assert drawn(figure, "Nor clipping")[1] == pytest.approx([unclipped] * 2)
+    assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
+    assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
     sizes = whole.table.experiment.train.sizes
     h, weight = drawn(figure, "W, the heaviest user's share")
