@@ -10,7 +10,7 @@ from pages.shared.session import session, stand_ins
 from pages.total import cached, inputs, tabs
 from pages.total.question import QUESTION
 
-GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own"
+GROUPED = "Per group (GROUP BY): a page of its own"
 data = session.dataset()
 
 

@@ -33,7 +33,7 @@ def headline(found: PlanFound) -> str:
     if count == 1:
         verb = "is enough" if found.reached else "is not enough"
         return f"All of ε = {epsilon} goes to {found.lines[0].planned.line.what}, and it {verb}."
-    which = f"all {count}" if found.reached == count else f"{found.reached} of {count}"
+    which = f"all {count}" if found.reached == count else f"{found.reached or 'none'} of {count}"
     return f"ε = {epsilon} is enough for {which} numbers."
 
 
@@ -61,7 +61,7 @@ def _eaten(found: PlanFound) -> str:
     if total == 0.0:
         return "Publishing 0 has every wanted error already."
     share = wording.percent(float(found.needed[found.eater]) / total)
-    return f"**{wording.capital(line.what)} eats the budget**: {share} of what all wanted errors need."
+    return f"**Dearest:** {line.what}, {share} of what all wanted errors need."
 
 
 def numbers(found: PlanFound, parameters: PlanParameters) -> tuple[Number, ...]:
