@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
+from dpcore.total.nonnegative import in_few_digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,17 @@ class TotalCurve:
             t = np.where(self._at(low, at) <= self._at(high, at), low, high)
         alpha, beta = self.amounts.excess(t) ** 2, self.variance * t**2
         return Best(_squares(alpha, beta, at), alpha, beta, t, np.full(t.shape, np.nan))
+
+    def short(self, bound: float, v: float) -> tuple[float, float]:
+        """A best bound in few digits, as the exact one is often one user's total, and the squared error there.
+
+        Args:
+            bound: The best T at v.
+            v: Above 0, finite.
+        """
+        at = np.array([v])
+        t = bound if self.whole else in_few_digits(bound, lambda bounds: np.sqrt(self._at(bounds, at)))
+        return t, float(self._at(np.array([t]), at)[0])
 
     def _at(self, t: FloatArray, v: FloatArray) -> FloatArray:
         return _squares(self.amounts.excess(t) ** 2, self.variance * t**2, v)

@@ -8,6 +8,7 @@ are in the totals' own unit and are those on the very data given: nothing is ave
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
@@ -385,15 +386,25 @@ def short_bound(problem: TotalProblem, best: float) -> float:
         problem: The question; where only whole bounds count, nothing is rounded.
         best: Its `optimal_bound`.
     """
-    if problem.whole or best == 0.0:
+    return best if problem.whole else in_few_digits(best, lambda bounds: measured(problem, bounds))
+
+
+def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
+    """The shortest decimal beside a best bound on a total; see `short_bound`.
+
+    Args:
+        best: The best bound, at least 0.
+        error: Root error, or any measure in the totals' unit, at bounds of shape (k,); shape (k,).
+    """
+    if best == 0.0:
         return best
-    limit = float(measured(problem, best)) * (1.0 + SHORT_COST)
+    limit = float(error(np.array([best]))[0]) * (1.0 + SHORT_COST)
     exact = Decimal(best)
     for digits in range(1, 5):
         step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
         down = exact.quantize(step, ROUND_FLOOR)
         near = np.array([float(down), float(down if down == exact else down + step)])
-        at = measured(problem, near)
+        at = error(near)
         if float(at.min()) <= limit:
             return float(near[int(np.argmin(at))])
     return best

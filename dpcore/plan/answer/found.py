@@ -22,11 +22,14 @@ from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.reach import largest_error, needed_budgets
 from dpcore.plan.rounding import PARTS
 from dpcore.plan.table import PlannedLine, planned
+from dpcore.total.nonnegative import SHORT_COST
 
 SPARE = 2
 """Parts of 2^20 of the budget that each line gets beyond its need: shares are rounded to whole parts."""
 _DEARER, _TRIES = 1.02, 40
 """A quantile's curve is read between points; what it needs for its error exactly is approached in such steps."""
+_ROUNDED = 1.0 + 2.0 * SHORT_COST
+"""A bound on totals that is rounded errs at most `SHORT_COST` more, for which so much more budget makes up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +169,18 @@ def _least(
             return replace(budget, epsilon=low), np.full(len(of), 1.0 / len(of)), needed
         least = replace(budget, epsilon=epsilon * (1.0 + 1e-6))
         lines = drawn(data, parameters, of, with_spare / total, least)
-        dear = [line.planned.line.released is Released.QUANTILE and not line.reached for line in lines]
-        if not any(dear):
+        dearer = np.array([1.0 if line.reached else _dearer(line) for line in lines])
+        if (dearer == 1.0).all():
             break
-        needed = np.where(dear, needed * _DEARER, needed)
+        needed = needed * dearer
     return least, with_spare / total, needed
+
+
+def _dearer(line: DrawnLine) -> float:
+    """By how much more is tried of a line that errs a little more as it is drawn than by its curve."""
+    if line.planned.line.released is Released.QUANTILE:
+        return _DEARER
+    return _ROUNDED if line.planned.line.released is Released.SUM else 1.0
 
 
 def exact_epsilon(found: PlanFound) -> float | None:
