@@ -25,7 +25,7 @@ def show(code: CodeChoice, key: str) -> None:
         st.code(choice.text, language=choice.language, height=HEIGHT, wrap_lines=True)
         _download(choice, choice.file_name, key)
         return
-    library = _library(key)
+    library = _library(key, choice)
     written = write(choice, library)
     for sentence in written.differences if not written.text else ():
         st.info(plain(sentence, 2000), icon=":material/block:")
@@ -72,12 +72,18 @@ def _form(code: CodeChoice, key: str) -> Choice | Several | Code:
     return code.forms[min(at or 0, len(forms) - 1)][1]
 
 
-def _library(key: str) -> Library:
-    """The person's library, one for all cards: several may be drawn at once, each with a widget of its own."""
+def _library(key: str, choice: Choice | Several) -> Library:
+    """The person's library, one for all cards: several may be drawn at once, each with a widget of its own.
+
+    Until one is chosen, every card begins with the first that has such a release.
+    """
     own, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
-    state.setdefault(keys.CODE_LIBRARY, Library.OPENDP.name)
-    if state.get(own) != state[keys.CODE_LIBRARY]:
-        state[own] = state[keys.CODE_LIBRARY]
+    begin = state.get(keys.CODE_LIBRARY)
+    if begin is None:
+        able = (library for library in Library if write(choice, library).text)
+        begin = next(able, Library.OPENDP).name
+    if state.get(own) != begin:
+        state[own] = begin
 
     def chosen() -> None:
         state[keys.CODE_LIBRARY] = state[own]
@@ -90,7 +96,7 @@ def _library(key: str) -> Library:
         required=True,
         on_change=chosen,
     )
-    return Library[state[keys.CODE_LIBRARY]]
+    return Library[state[own]]
 
 
 def _draw(written: Code, choice: Choice | Several) -> None:
