@@ -17,15 +17,21 @@ _UNIT = "In the values' unit. Public: from what the quantity is, not from data."
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, and where the bound comes from; what the person chose stays.
+    """The range of public values, where the bound comes from, and whom ε protects; what the person chose stays.
 
-    Of private values there is no range, for which the page asks, and the bound is taken from the counts: one read off
-    the values leaks. That it may be was said of other data, and is asked anew.
+    Of private values there is no range, for which the page asks, and the bound is taken from the counts, which are
+    private too: one read off the values leaks. That it may be, or that counts are public, was said of other data, and
+    is asked anew.
     """
-    taken = BoundFrom.COUNTS if data.is_private else BoundFrom.VALUES
+    usual: dict[str, tuple[Any, Any]] = {
+        "bound_from": (BoundFrom.VALUES, BoundFrom.COUNTS),
+        "neighbours": (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER),
+    }
     source: dict[str, Any] = {}
-    if data.is_private or now["bound_from"] == (now["bound_from_proposed"] or BoundFrom.VALUES):
-        source = {"bound_from": taken, "bound_from_proposed": taken}
+    for name, (of_public, of_private) in usual.items():
+        taken = of_private if data.is_private else of_public
+        if data.is_private or now[name] == (now[f"{name}_proposed"] or of_public):
+            source |= {name: taken, f"{name}_proposed": taken}
     if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):
         return source
     low, high = None, None
@@ -160,7 +166,7 @@ QUESTION = Question(
             "Adds the error of the rows as a sample of their population: claim 5, applied once more.",
         ),
     },
-    also=From.PUBLIC.each("proposed", "bound_from_proposed", "tabs")
+    also=From.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | From.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
 )

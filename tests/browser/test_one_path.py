@@ -31,25 +31,21 @@ class Kind:
         ends: Labels of the range that private values need.
         total: Whether a column is added up; its private bound is drawn from totals.
         groups: Whether a public list of groups is needed.
-        drawn: Whether the bound of private data is drawn; else it is read off counts that are taken as public.
         bounds: What the program calls them, in the order of the large number.
-        library: Another than the first that is offered, where that has no such release.
     """
 
     page: str
     bounds: tuple[str, ...]
-    library: str = ""
     ends: tuple[str, ...] = ()
     total: bool = False
     groups: bool = False
-    drawn: bool = True
 
 
 KINDS = (
-    Kind("Mean", ("MAX_ROWS",), "", ("Lowest value L", "Highest value U")),
+    Kind("Mean", ("MAX_ROWS",), ("Lowest value L", "Highest value U")),
     Kind("Sum and count", ("MAX_ROWS",)),
     Kind("Sum and count", ("LOW, HIGH",), total=True),
-    Kind("Quantile", ("THRESHOLD",), "Plain Python", ("Lowest, L", "Highest, U"), drawn=False),
+    Kind("Quantile", ("THRESHOLD",), ("Lowest, L", "Highest, U")),
     Kind("Per group", ("MAX_GROUPS", "MAX_ROWS"), groups=True),
 )
 
@@ -149,22 +145,20 @@ def path_of(page: Page, kind: Kind, private: bool, common: int) -> str:
             page.keyboard.press("Escape")
             settle(page)
     draw = page.get_by_role("button", name="Draw it privately (ε = 0.1)")
-    expect(draw).to_have_count(int(private and kind.drawn))
-    if private and kind.drawn:
+    expect(draw).to_have_count(int(private))
+    if private:
         way.press(draw)
         expect(page.locator(".sweetspot-strip")).to_contain_text("drawn, ε = 0.1")
-    elif not private:
+    else:
         expect(page.locator(".sweetspot-strip")).to_contain_text("public data")
     said = page.locator(".sweetspot-number .value").first.inner_text()
     bounds = [float(number.replace(",", "")) for number in re.findall(NUMBER, said)]
     way.press(page.locator(".sweetspot-strip button").last)
-    if kind.library and private:  # Then it is the one that all cards begin with.
-        way.press(page.get_by_role("dialog").get_by_role("radio", name=kind.library))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     assert way.actions <= MOST, (kind, private, way.actions)
     written = [float(re.findall(f"{name} = (?:0.0, )?([0-9.e]+)", text)[0]) for name in kind.bounds]
     assert written == pytest.approx(bounds, rel=2e-3)  # The screen has three digits.
-    assert ("COMPUTED FROM PRIVATE DATA" in text) is (private and not kind.drawn)
+    assert "COMPUTED FROM PRIVATE DATA" not in text
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     settle(page)

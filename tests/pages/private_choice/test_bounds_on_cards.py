@@ -12,7 +12,7 @@ import pytest
 from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Part
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -33,10 +33,9 @@ SMALL = dataclasses.replace(
     histogram=ContributionHistogram.from_counts(np.bincount(VALUES_OF.user_codes[FEW])),
     values=Values(VALUES_OF.user_codes[FEW], VALUES_OF.values[FEW], "amount"),
 )
-PRIVATE_COUNTS = {
+RANGE = {
     "quantile.low": 0.0,
     "quantile.high": 100.0,
-    "quantile.neighbours": Neighbours.ADD_OR_REMOVE_USER,
     "quantile.weighting": Weighting.CAP,
 }
 VALUES = {"total.summed": Summed.VALUES, "total.mechanism": NoiseKind.GAUSSIAN, "total.delta": 1e-6}
@@ -52,7 +51,7 @@ def buttons(at: Any, name: str) -> list[str]:
         (
             "Quantile",
             "quantile",
-            PRIVATE_COUNTS,
+            RANGE,
             None,
             Bounded.QUANTILE_CAP,
             "Keep at most {} row",

@@ -15,7 +15,7 @@ from dpcore import quantile
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
@@ -470,10 +470,11 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     at.number_input(key="quantile.low").set_value(0.0)
     settled(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(at)
-    # Of private data the bound comes from the counts, until the person wants it read off the values.
+    # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
+    assert at.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
     assert sentences.LEAKS_VALUES not in texts
-    assert sentences.LEAKS in texts
-    assert at.button(key="quantile_card_code").label == "Code for your library"
+    assert at.button(key="quantile_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert at.button(key="quantile_card_code").label == "Use the number as it is"
     assert "computed from private data: do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
@@ -484,6 +485,9 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert helps
     assert all("do not publish" in text for text in helps)
     settled(fine(at.segmented_control(key="quantile.bound_from").set_value("Best for the values").run()))
+    assert sentences.LEAKS_COUNTS in shown_texts(at)
+    assert at.button(key="quantile_card_code").label == "Use the number as it is"
+    settled(fine(at.segmented_control(key="quantile.neighbours").set_value("One user's values").run()))
     texts = shown_texts(at)
     assert sentences.LEAKS_VALUES in texts
     assert "No ε covers a look at the values" in texts

@@ -841,6 +841,7 @@ def assert_link_tells_nothing(link, title, computed):
             **to_fields(catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, **ends)),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
+            "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
         }
     elif catalogue.page(title).own_data:
         assert said == {**fresh, **expected}
