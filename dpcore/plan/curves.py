@@ -241,3 +241,9 @@ def caps_to_try(most: int, all_up_to: int = 2048) -> tuple[FloatArray, bool]:
     if most <= all_up_to:
         return np.arange(1.0, most + 1.0), True
     return np.unique(np.round(log_spaced(1.0, float(most), all_up_to))), False
+
+
+def few_digits(bounds: npt.ArrayLike) -> FloatArray:
+    """Bounds on amounts in four digits, ascending and each once: an exact one may be what a single user adds."""
+    at = np.asarray(bounds, dtype=np.float64)
+    return np.unique(np.array([float(f"{bound:.4g}") for bound in at.tolist()]))

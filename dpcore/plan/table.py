@@ -27,7 +27,7 @@ from dpcore.per_group import (
     errors_by_groups,
 )
 from dpcore.plan.budget import Program
-from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, caps_to_try
+from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, caps_to_try, few_digits
 from dpcore.plan.lines import USUAL_SHARE, Line, Released
 from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
@@ -155,7 +155,7 @@ def _sum(data: Dataset, variance: float) -> tuple[Curve, float]:
     bounds = sizes if few else np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2)))
     if sizes[-1] > 0.0:
         bounds = np.union1d(bounds, log_spaced(float(sizes[-1]) * 1e-3, float(sizes[-1]), SIGNED_BOUNDS))
-    bounds = np.union1d(bounds, [0.0])
+    bounds = np.union1d(few_digits(bounds), [0.0])
     plus, minus = (Amounts.from_totals(np.maximum(sign * x, 0.0)) for sign in (1.0, -1.0))
     bias = plus.excess(bounds) - minus.excess(bounds)
     return BoundCurve(bias**2, variance * bounds**2, bounds, every=False), float(x.sum())
@@ -208,7 +208,8 @@ def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[
         amounts, every = caps_to_try(int(largest), MOST_AMOUNTS)
     elif largest > 0.0:
         positive = np.abs(problem.amounts)[problem.amounts != 0.0]
-        amounts, every = log_spaced(max(float(positive.min()), largest * 1e-4), largest, MOST_AMOUNTS), False
+        ladder = log_spaced(max(float(positive.min()), largest * 1e-4), largest, MOST_AMOUNTS)
+        amounts, every = few_digits(ladder), False
     else:
         amounts, every = np.array([]), True
     groups, all_groups = caps_to_try(int(facet.sizes[0]), MOST_GROUPS)

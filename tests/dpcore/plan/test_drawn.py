@@ -75,6 +75,24 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
     assert weighted_sum(lines) == pytest.approx(found.certificate.value, rel=2.1e-3)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
+    # One row per user and group, no amount of fewer than seven digits: users' totals are their amounts.
+    amounts = 100.0 + np.arange(200.0) + 1.0 / 7.0
+    amounts[::2] *= sign
+    frame = pd.DataFrame({"u": np.arange(200).astype(str), "g": "one", "v": amounts})
+    data = to_dataset(frame, user="u", value="v", group="g")
+    parameters, planned = asked("sum within 50; sums per group within 50", data, epsilon=50.0)
+    of_sum, of_groups = drawn(data, parameters, planned, [0.5, 0.5])
+    for bound in (of_sum.bound, of_groups.second):
+        assert bound > 0.0
+        assert len(Decimal(repr(bound)).normalize().as_tuple().digits) <= 4
+    # Errors are those at the bounds as they are written: what is cut, and noise of that bound.
+    for one, bound in ((of_sum, of_sum.bound), (of_groups, of_groups.second)):
+        cut = float((amounts - np.clip(amounts, -bound, bound)).sum())
+        assert one.error == pytest.approx(math.sqrt(cut**2 + 2.0 * bound**2 * one.v), rel=0.01)
+
+
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     parameters, planned = asked("rows; quantile 0.75", noise=noise)
