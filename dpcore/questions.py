@@ -101,7 +101,12 @@ ASKED = {
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
     "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
-    "quantile_bound": Question("quantile", needs=("value",), names={"lower": "low", "upper": "high"}),
+    "quantile_bound": Question(
+        "quantile",
+        needs=("value",),
+        names={"lower": "low", "upper": "high"},
+        by_data=("bound_from", "neighbours"),
+    ),
     "plan_bounds": Question("plan", takes=("value", "group")),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.mechanism import NEIGHBOURS, WeightKind, user_reach
 from dpcore.quantile.optimal_bound import RankBound, trade_off_of
@@ -47,6 +50,18 @@ class BoundFrom(enum.Enum):
 
     VALUES = "values"
     COUNTS = "counts"
+
+
+def usual(data: Dataset) -> Mapping[str, Any]:
+    """What holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
+
+    A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes
+    from the counts, and these are protected too.
+    """
+    return {
+        "bound_from": BoundFrom.COUNTS if data.is_private else BoundFrom.VALUES,
+        "neighbours": Neighbours.ADD_OR_REMOVE_USER if data.is_private else Neighbours.REPLACE_VALUES,
+    }
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting, usual
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.base.round_numbers import rounded_out
 
@@ -23,15 +23,10 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     private too: one read off the values leaks. That it may be, or that counts are public, was said of other data, and
     is asked anew.
     """
-    usual: dict[str, tuple[Any, Any]] = {
-        "bound_from": (BoundFrom.VALUES, BoundFrom.COUNTS),
-        "neighbours": (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER),
-    }
     source: dict[str, Any] = {}
-    for name, (of_public, of_private) in usual.items():
-        taken = of_private if data.is_private else of_public
-        if data.is_private or now[name] == (now[f"{name}_proposed"] or of_public):
-            source |= {name: taken, f"{name}_proposed": taken}
+    for name, value in usual(data).items():
+        if data.is_private or now[name] == (now[f"{name}_proposed"] or QUESTION.first(name)):
+            source |= {name: value, f"{name}_proposed": value}
     if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):
         return source
     low, high = None, None

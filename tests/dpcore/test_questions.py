@@ -145,7 +145,13 @@ def test_every_other_question_answers():
     assert total.parameters == TotalParameters(1, Summed.VALUES)
     groups = ss.group_bounds(frame, group=["product"], objective="root_mean_square", **user)
     assert groups.parameters.objective is Objective.ROOT_MEAN_SQUARE
-    assert ss.quantile_bound(frame, value="amount", lower=0, upper=100, **user).parameters.high == 100
+    middle = {"value": "amount", "lower": 0, "upper": 100, **user}
+    private = ss.quantile_bound(frame, **middle).parameters
+    assert (private.high, private.protects_users, private.bound_from.value) == (100, True, "counts")
+    public = ss.quantile_bound(frame, disclosure="public", **middle).parameters
+    assert (public.protects_users, public.bound_from.value) == (False, "values")
+    said = ss.quantile_bound(frame, neighbours=public.neighbours.name.lower(), **middle).parameters
+    assert not said.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
     made = training_data.generated(TRAINING.generator)
