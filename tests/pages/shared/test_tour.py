@@ -58,8 +58,9 @@ def answer_at(name: str, value: Any = None) -> str:
 # --- Steps ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_tour_has_six_steps_and_begins_on_the_first_page() -> None:
-    assert [q.name for q in STOPS] == ["start", "mean", "total", "per_group", "learning", "private_choice"]
+def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() -> None:
+    names = ["start", "mean", "total", "per_group", "plan", "learning", "private_choice"]
+    assert [q.name for q in STOPS] == names
     assert not STOPS[0].url_path
 
 
@@ -171,6 +172,14 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
     assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
 
 
+def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
+    found = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
+    assert all(text.startswith("**Rows per group**") for text in found)
+    reached = [int(re.findall(r"(\d) of 5 are", text)[0]) for text in found]
+    assert reached == sorted(reached)
+    assert reached[0] < reached[-1]
+
+
 def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
     (question,) = [q for q in STOPS if q.name == "learning"]
     step = tour.step_of(question)
@@ -244,7 +253,7 @@ def everything(state: dict[str, Any]) -> str:
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
     before, loaded = held_of(state), session.loaded()
     tour.begin()
-    for number in (1, 2, 3, 4, 5, 6, 5):
+    for number in (*range(1, len(STOPS) + 1), 5):
         tour.go(number)
         step = tour.step_of(STOPS[number - 1])
         assert tour.as_declared(step)
@@ -273,13 +282,13 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     state: dict[str, Any],
 ) -> None:
     tour.begin()
-    tour.go(6)
+    tour.go(len(STOPS))
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.dataset("sample"))
     assert session.dataset().release is not None
-    assert not tour.as_declared(tour.step_of(STOPS[5]))
+    assert not tour.as_declared(tour.step_of(STOPS[-1]))
     assert shelf.tour() is not None
     tour.end()
     assert session.dataset() is SECRET
@@ -360,12 +369,12 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     assert session.dataset().histogram.digest == generated.load().histogram.digest
 
 
-@pytest.mark.parametrize("wanted", ["0", "7", "-1", "two", "1.0", "٢", "9" * 5000])
+@pytest.mark.parametrize("wanted", ["0", "8", "-1", "two", "1.0", "٢", "9" * 5000])
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
     tour.resume({tour.MARK: wanted}, False, problems)
     (found,) = problems.found
-    assert "the tour has 6 steps" in found.sentence.lower()
+    assert "the tour has 7 steps" in found.sentence.lower()
     assert len(found.sentence) < 120
     assert shelf.tour() is None
     assert session.dataset() is SECRET
@@ -388,7 +397,7 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     start, mean = STOPS[:2]
     step = tour.step_of(start)
     asked = tour_bar.words(start, start, step, now, "")
-    assert "step 1 of 6" in asked
+    assert "step 1 of 7" in asked
     assert step.question in asked
     assert tour_bar.HINT in asked
     assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
@@ -422,7 +431,7 @@ def test_the_tour_on_the_real_pages() -> None:
         step = tour.step_of(question)
         followed(at)
         assert [title.value for title in at.title] == [question.heading or question.title]
-        assert f"step {number} of 6" in shown_texts(at)
+        assert f"step {number} of 7" in shown_texts(at)
         assert "brings back: secret.csv" in shown_texts(at)
         # As declared, or the answer would say that it is about other settings.
         assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
@@ -466,10 +475,10 @@ def test_an_address_leads_to_a_step() -> None:
     at.query_params["tour"] = "3"
     followed(fine(at.run()))
     assert at.title[0].value == STOPS[2].title
-    assert "step 3 of 6" in shown_texts(at)
+    assert "step 3 of 7" in shown_texts(at)
     at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")
     assert at.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
-    assert "Step 2 of 6".lower() in shown_texts(at)
+    assert "Step 2 of 7".lower() in shown_texts(at)
     assert tour_bar.HINT not in shown_texts(at)
     at = open_app("Start", tour="nine")
-    assert "The tour has 6 steps" in errors(at)
+    assert "The tour has 7 steps" in errors(at)
