@@ -129,6 +129,12 @@ ASKED = {
 """By the name of the call."""
 
 
+def command_of(name: str) -> str:
+    """What a question is called in a shell: its call without the ending, but where that is counting."""
+    short = re.sub(r"_bounds?$", "", name)
+    return (name if short == "count" else short).replace("_", "-")
+
+
 def call_of(name: str) -> Callable[..., Reply]:
     """The function that asks a question.
 

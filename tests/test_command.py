@@ -132,6 +132,35 @@ def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
         assert part in err
 
 
+def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'user = "user_id"\nvalue = "amount"\nepsilon = 1\nlines = [\n  "users",\n  "sum within 2%",\n]\n',
+        encoding="utf-8",
+    )
+    settings = {"user": "user_id", "value": "amount", "lines": ["users", "sum within 2%"]}
+    answer = ss.plan_bounds(EVENTS, **settings, epsilon=1)
+    assert run("plan", file, EVENTS)[:2] == (0, f"{answer}\n")
+    assert (
+        run("plan", EVENTS, file, "--epsilon", "3")[1] == f"{ss.plan_bounds(EVENTS, **settings, epsilon=3)}\n"
+    )
+    code, out, err = run("plan", file)
+    assert (code, out) == (2, "")
+    assert "DATA" in err
+    code, out, err = run("plan", file, file, EVENTS)
+    assert (code, "2 files of settings" in err) == (2, True)
+    before = file.read_text(encoding="utf-8")
+    assert run("plan", file, EVENTS, "--report", file)[0] == 2
+    assert file.read_text(encoding="utf-8") == before
+    file.write_text(
+        'usr = "user_id"\nepsilon = "one"\nlines = "rows; rows"\nnoise = "loud"\n', encoding="utf-8"
+    )
+    code, out, err = run("plan", file, EVENTS)
+    assert (code, out) == (2, "")
+    for part in ("'usr'", "Noise must be one of", "--user …"):
+        assert part in err
+
+
 class Said(str):
     """An answer of which nothing but its text is read."""
 

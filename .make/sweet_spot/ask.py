@@ -14,14 +14,17 @@ from typing import Any
 import dpcore
 from dpcore import questions
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.reply import LIBRARIES
+from dpcore.report import settings_file
 from sweet_spot.command import WIDTH
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
+SETTINGS = f"; a file *{settings_file.ENDING} holds settings by the names below, which options overrule"
 
 
 LABELLED = "a text table with a label and features in each row"
@@ -60,6 +63,14 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     }
     settings |= {key: _by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
     refuse_to_overwrite(paths, "--report", report)
+    held = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
+    paths = [path for path in paths if path not in held]
+    if (
+        not paths
+        and inspect.signature(getattr(dpcore, name)).parameters["data"].default is inspect.Parameter.empty
+    ):
+        parser.error("the following arguments are required: DATA, beside the settings")
+    settings = _held(held) | settings
     reply = questions.reply_of(name, paths or None, settings)
     for note in () if reply.data is None else reply.data.notes:
         print(note, file=sys.stderr)
@@ -91,7 +102,7 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
     optional = signature.parameters["data"].default is None
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
-        usage=_usage(command, "[DATA ...]" if optional else "DATA [DATA ...]", must, hints),
+        usage=_usage(command, f"[FILE.toml] {'[DATA ...]' if optional else 'DATA [DATA ...]'}", must, hints),
         description=doc.partition("\n")[0],
         epilog="The same question in a notebook: help(dpcore."
         + name
@@ -102,7 +113,9 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     of = LABELLED if "label" in asked else DATA
-    parser.add_argument("data", nargs="*" if optional else "+", metavar="DATA", help=of, default=[])
+    parser.add_argument(
+        "data", nargs="*" if optional else "+", metavar="DATA", help=of + SETTINGS, default=[]
+    )
     for key, one in asked.items():
         _add(parser, key, one.default, hints.get(key), told[key])
     written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
@@ -116,6 +129,13 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
         "--code", choices=LIBRARIES, default=None, help="the program that releases with this bound"
     )
     return parser
+
+
+def _held(paths: list[str]) -> dict[str, Any]:
+    """The settings in a file."""
+    if len(paths) > 1:
+        raise refusal(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
+    return settings_file.read(paths[0]) if paths else {}
 
 
 def _joined(arguments: list[str]) -> list[str]:

@@ -26,13 +26,7 @@ _NO_APP = (
 )
 
 
-def _command(name: str) -> str:
-    """What a question is called here: its call without the ending, but where that is counting."""
-    short = re.sub(r"_bounds?$", "", name)
-    return (name if short == "count" else short).replace("_", "-")
-
-
-COMMANDS = {_command(name): name for name in questions.ASKED}
+COMMANDS = {questions.command_of(name): name for name in questions.ASKED}
 """Command to the call of `dpcore`."""
 
 

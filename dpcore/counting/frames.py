@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.privacy import Disclosure, Provenance, kind_of
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.held import Held
@@ -57,6 +57,7 @@ def to_dataset(
     if isinstance(data, Dataset):
         return data
     provenance = provenance_of(disclosure)
+    _refuse_no_names(user=user, value=value, group=group)
     if isinstance(data, ContributionHistogram):
         return _counted(data, "A histogram.", provenance)
     whose, groups = several(user), several(group)
@@ -82,9 +83,10 @@ def to_dataset(
 
 def provenance_of(disclosure: str | Provenance) -> Provenance:
     """What a person says of data, by its name or as the facts of a release."""
-    if isinstance(disclosure, str) and disclosure not in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value):
+    named = disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
+    if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
         raise refusal(
-            f"disclosure must be 'private', 'public' or the facts of a DP release; got {disclosure[:40]!r}"
+            f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
         )
     return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
 
@@ -92,6 +94,16 @@ def provenance_of(disclosure: str | Provenance) -> Provenance:
 def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
     release = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
+
+
+def _refuse_no_names(**columns: object) -> None:
+    """Refuse what names no column; a file of settings can hold anything."""
+    with Problems() as problems:
+        for name, given in columns.items():
+            one = isinstance(given, str) or name == "value" or not isinstance(given, Iterable)
+            each = [given] if one else list(given)  # type: ignore[call-overload]
+            if given is not None and not all(isinstance(column, str) for column in each):
+                problems.add(f"{name} must be the name of a column; got {str(given)[:40]!r}")
 
 
 def several(columns: Columns) -> list[str]:

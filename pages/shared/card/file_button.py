@@ -9,7 +9,12 @@ import streamlit as st
 from dpcore.common.privacy import Provenance
 from pages.shared.figures import figures
 
-MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+MIMES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "toml": "application/toml",
+}
 
 
 def draw(

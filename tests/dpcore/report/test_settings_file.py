@@ -1,0 +1,118 @@
+"""Settings as TOML: what is written is read as it was, and what cannot be read gets a sentence."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+import dpcore as ss
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.data import samples
+from dpcore.data.layout import FileLayout, TableLayout
+from dpcore.report import settings_file
+from dpcore.report.settings_file import columns_of, read, reads_back, text
+
+NASTY = (
+    'a "b"',
+    "c\\\\d",
+    "two\nlines\r\n",
+    "\x7f\x00\x1b",
+    "Größe ≥ 5 \u2028 \U0001f600",
+    "'''",
+    "#",
+    " x ; y ",
+    "",
+)
+SHOP = samples.load("shop-events")
+
+
+def test_what_is_written_is_read_as_it_was():
+    settings = {
+        "epsilon": 0.1 + 0.2,
+        "lower": -1e-300,
+        "upper": 1e22,
+        "runs": 10**6,
+        "smooth": True,
+        "levels": {name: list(NASTY) for name in NASTY},
+        "names": list(NASTY),
+        "none": None,
+    }
+    for name in NASTY:
+        held = tomllib.loads(text(("f", settings | {"name": name}), "f", SHOP, ()))
+        assert held.pop("name") == name if "; " not in name else name.split("; ")
+        assert held == {key: value for key, value in settings.items() if value is not None}
+    assert tomllib.loads(text(("f", {"lines": "users; rows"}), "f", SHOP, ()))["lines"] == ["users", "rows"]
+
+
+def test_columns_are_those_that_the_data_were_read_from():
+    assert columns_of(SHOP) == {
+        "user": "user_id",
+        "value": "amount",
+        "group": "product",
+        "disclosure": "public",
+    }
+    pairs = replace(SHOP.pairs, further_columns=NASTY[:2])
+    nasty = replace(SHOP, privacy_unit=NASTY[:3], pairs=pairs, disclosure=Disclosure.PRIVATE)
+    assert columns_of(nasty) == {
+        "user": list(NASTY[:3]),
+        "value": "amount",
+        "group": ["product", *NASTY[:2]],
+    }
+    held = tomllib.loads(text(("plan_bounds", {}), "plan", nasty, ("user", "value")))
+    assert held == {"user": list(NASTY[:3]), "value": "amount"}
+    assert columns_of(ss.count_bound([1, 2], epsilon=1).data) == {}
+    # Names that the file does not hold, and rows without a user that count, no call knows of.
+    assert reads_back(SHOP)
+    for layout in (
+        TableLayout((FileLayout("a.csv", names=("x", "y")),)),
+        TableLayout((FileLayout("a.csv"),), missing_is_a_user=True),
+    ):
+        assert not reads_back(replace(SHOP, layout=layout))
+    assert reads_back(replace(SHOP, layout=TableLayout((FileLayout("a.csv"),))))
+
+
+def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
+    file = tmp_path / "a.toml"
+    for content, said in (
+        (b"epsilon = ", "is no TOML"),
+        (b"a = " + b"[" * 5000, "is no TOML"),
+        (b"a = '\xff'", "UTF-8"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(InvalidInput, match=said):
+            read(file)
+    file.write_bytes(b"\xef\xbb\xbfepsilon = 1\r\n")  # As Windows writes it.
+    assert read(file) == {"epsilon": 1}
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read(tmp_path / "none.toml")
+    monkeypatch.setattr(settings_file, "MOST_BYTES", 3)
+    with pytest.raises(InvalidInput, match="more than 3 bytes"):
+        read(file)
+
+
+def test_settings_of_any_kind_get_all_their_sentences():
+    events = str(samples.FOLDER / "shop_events.csv")
+    wrong = tomllib.loads(
+        "user = 3\nvalue = ['amount']\ngroup = 1979-05-27\ndisclosure = 1\nepsilon = [1]\nlower = {a = 1}\n"
+        "upper = 07:32:00\nlines = 5\nnoise = 1.5\n[plan]\nepsilon = 1"
+    )
+    with pytest.raises(InvalidInput) as refused:
+        ss.plan_bounds(events, **wrong)
+    for part in ("Noise must be one of", "no setting 'plan'", "Disclosure must be"):
+        assert part in str(refused.value)
+    with pytest.raises(InvalidInput) as refused:
+        ss.plan_bounds(
+            events,
+            **{key: wrong[key] for key in ("user", "value", "group", "epsilon", "lower", "upper", "lines")},
+        )
+    for part in (
+        "User must be the name",
+        "Value must be the name",
+        "Group must be the name",
+        "Epsilon must",
+        "text",
+    ):
+        assert part in str(refused.value)
