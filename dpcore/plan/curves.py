@@ -8,6 +8,7 @@ such form; `RankCurve` says so.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -211,6 +212,12 @@ class RankCurve:
     def floor(self) -> float:
         """The square at the least v."""
         return float(self._least[0] ** 2)
+
+    def stretched(self, times: float) -> RankCurve:
+        """The same errors, each at so many times its v."""
+        other = copy.copy(self)
+        other._v, other._spent_at = self._v * times, self._spent_at * times
+        return other
 
     def _place(self, v: FloatArray) -> FloatArray:
         place = np.interp(np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size))

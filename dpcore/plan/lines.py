@@ -71,9 +71,10 @@ class Line:
                 problems.add("a quantile, and no other line, says which one: quantile 0.5 is the median")
             elif self.quantile is not None:
                 problems.inside(0.0, 1.0, quantile=self.quantile)
+            of = f" of {self.what}" if isinstance(self.released, Released) else ""
             if self.wanted is not None:
-                problems.between(1e-12, 1e15, **{"the wanted error": self.wanted})
-            problems.between(1e-6, 1e6, weight=self.weight)
+                problems.between(1e-12, 1e15, **{f"the wanted error{of}": self.wanted})
+            problems.between(1e-6, 1e6, **{f"the weight{of}": self.weight})
 
     @property
     def what(self) -> str:
@@ -98,6 +99,11 @@ _LINE = re.compile(
     r"(?P<what>median|quantile|[a-z]+(?: per group)?)(?: (?P<q>[0-9.e+-]+))?"
     r"(?: within (?P<wanted>[0-9.e+-]+) ?(?P<share>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
 )
+KINDS = {one.value: one for one in Released} | {
+    "median": Released.QUANTILE,
+    "sum per group": Released.GROUP_SUMS,
+}
+"""By what may be written."""
 EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
@@ -109,11 +115,11 @@ def read(text: str, problems: Problems) -> tuple[Line, ...]:
         problems: Takes what is wrong, with the number of the line.
     """
     found: list[Line] = []
-    pieces = [piece for piece in re.split(r"[;\n]", text) if piece.strip()]
+    pieces = _pieces(text)
     for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
         before = len(problems.found)
         with problems.collecting():
-            line = _line(" ".join(piece.lower().split()), number, problems)
+            line = _line(piece, number, problems)
             if line is not None and len(problems.found) == before:
                 found.append(line)
     if not pieces:
@@ -129,14 +135,33 @@ def read(text: str, problems: Problems) -> tuple[Line, ...]:
     return tuple(found)
 
 
+def cells(text: str) -> list[tuple[str, float | None, str, float | None]]:
+    """The lines of a text as a table shows them, those too that cannot be read: what, q, wanted error, weight.
+
+    What has no place among the cells stands whole in the first one.
+    """
+    found: list[tuple[str, float | None, str, float | None]] = []
+    for piece in _pieces(text):
+        match = _LINE.fullmatch(piece)
+        try:
+            if match is None or match["what"] not in KINDS:
+                raise ValueError
+            kind = KINDS[match["what"]]
+            q = 0.5 if match["what"] == "median" else None if match["q"] is None else float(match["q"])
+            weight = None if match["weight"] is None else float(match["weight"])
+            found.append((kind.value, q, (match["wanted"] or "") + (match["share"] or ""), weight))
+        except ValueError:
+            found.append((piece, None, "", None))
+    return found
+
+
+def _pieces(text: str) -> list[str]:
+    return [" ".join(piece.lower().split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
+
+
 def _line(text: str, number: int, problems: Problems) -> Line | None:
     match = _LINE.fullmatch(text)
-    kinds = {one.value: one for one in Released} | {
-        "median": Released.QUANTILE,
-        "rows per group": Released.GROUP_ROWS,
-        "sum per group": Released.GROUP_SUMS,
-    }
-    if match is None or match["what"] not in kinds:
+    if match is None or match["what"] not in KINDS:
         problems.add(
             f"line {number} cannot be read; got {text[:40]!r}",
             remedy=f"A line is one of {', '.join(one.value for one in Released)}, as in: {EXAMPLE}",
@@ -152,7 +177,7 @@ def _line(text: str, number: int, problems: Problems) -> Line | None:
     share = match["share"] is not None
     wanted = numbers["wanted"]
     return Line(
-        kinds[match["what"]],
+        KINDS[match["what"]],
         0.5 if match["what"] == "median" else numbers["q"],
         wanted / 100.0 if wanted is not None and share else wanted,
         share or wanted is None,

@@ -137,6 +137,35 @@ def _alpha_beta(
     return _groups_of_drawn(data, caps), variance * caps**2
 
 
+def rows_in_all_groups(
+    data: Dataset, parameters: PlanParameters, line: PlannedLine, v: float
+) -> tuple[int, float]:
+    """The best bound on the rows of a user in all groups together, and the error of rows per group under it.
+
+    It is no pair of a bound on groups and one on rows in each, and can err less: where some users have many rows in few
+    groups and others few rows in many, a pair leaves room for many rows in many.
+
+    Args:
+        data: What the line was read off.
+        parameters: What was asked for.
+        line: Of rows per group.
+        v: Square of its noise scale at sensitivity 1.
+
+    Returns:
+        Rows of each user, drawn at random, and the root of the mean squared error, in rows.
+
+    Raises:
+        InvalidInput: Some rows are in no group.
+    """
+    with Problems() as problems:
+        _check(problems, data, parameters, line)
+    caps, _ = caps_to_try(data.histogram.max_size, MOST_BOUNDS)
+    alpha, beta = _alpha_beta(data, parameters, line, caps)
+    squares = alpha + beta * v
+    at = int(np.argmin(squares))
+    return int(caps[at]), math.sqrt(squares[at])
+
+
 def _above(sizes: FloatArray, caps: FloatArray, of_sizes: FloatArray) -> FloatArray:
     """Sum of what is given per distinct size over the sizes above each cap, shape (..., caps)."""
     tail = np.concatenate(

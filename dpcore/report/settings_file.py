@@ -34,8 +34,7 @@ def text(call: Call, command: str, data: Dataset, columns: Collection[str]) -> s
     """
     name, settings = call
     taken = {key: value for key, value in columns_of(data).items() if key in columns}
-    listed = {key: _listed(value) for key, value in settings.items() if value is not None}
-    lines = [f"{key} = {_toml(value)}" for key, value in (taken | listed).items()]
+    lines = [f"{key} = {_toml(value)}" for key, value in {**taken, **settings}.items() if value is not None]
     return "\n".join([_HEAD.format(name=name, command=command), *lines, ""])
 
 
@@ -93,11 +92,6 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise refusal(
             f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
         ) from None
-
-
-def _listed(value: Any) -> Any:
-    """Lines of a text one by one: a call joins them again."""
-    return value.split("; ") if isinstance(value, str) and "; " in value else value
 
 
 def _toml(value: Any) -> str:

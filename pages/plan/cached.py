@@ -7,6 +7,7 @@ from dataclasses import replace
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import PlanFound, answered, find
+from dpcore.plan.answer.noises import Noises, both
 from dpcore.plan.one_truncation import OneTruncation, best_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.table import PlannedLine, planned
@@ -42,3 +43,9 @@ def one_truncation(digest: str, asked: PlanParameters, _found: PlanFound, _data:
         InvalidInput: A line whose error under a common truncation is not known.
     """
     return best_common_bound(_data, asked, _found.planned, _found.budget)
+
+
+@cached(max_entries=8)
+def both_noises(digest: str, asked: PlanParameters, _found: PlanFound, _data: Dataset) -> Noises:
+    """The plan beside the best one with the other noise."""
+    return both(_data, asked, _found)

@@ -88,24 +88,13 @@ def _editor() -> None:
 
 
 def frame_of(text: str) -> pd.DataFrame:
-    """The table of lines that can be read."""
+    """The table of lines; one that cannot be read stands there as it is, so that nothing that was entered is lost."""
     rows = [
-        (
-            line.released.value,
-            line.quantile,
-            _wanted(line),
-            None if line.weight == 1.0 else line.weight,
-        )
-        for line in lines.read(text, Problems())
+        (what, q, wanted or None, None if weight == 1.0 else weight)
+        for what, q, wanted, weight in lines.cells(text)
     ]
     frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED, WEIGHT])
     return frame.astype({RELEASE: object, QUANTILE: float, WANTED: object, WEIGHT: float})
-
-
-def _wanted(line: lines.Line) -> str | None:
-    if line.wanted is None:
-        return None
-    return line.text.partition(" within ")[2].partition(" weight ")[0]
 
 
 def text_of(frame: pd.DataFrame) -> str:

@@ -14,6 +14,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.text_fields import numbers_of
 from dpcore.plan import lines
 from dpcore.plan.lines import Line, Released
+from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 
 LINES = {
@@ -24,6 +25,12 @@ LINES = {
     Written.GROUP_ROWS: Released.GROUP_ROWS,
     Written.GROUP_SUMS: Released.GROUP_SUMS,
 }
+
+
+NOT_HELD = {
+    Written.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one.",
+}
+"""Releases of the pages beside it that somebody would look for in vain, and what to do."""
 
 
 def texts_of(card: Answer) -> tuple[str, ...]:
@@ -42,6 +49,16 @@ def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in new if one not in there)
 
 
+def otherwise(card: Answer) -> tuple[str, ...]:
+    """What a plan takes otherwise than the page does, sentences."""
+    said = []
+    if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
+        said.append("There a user comes or goes with all their rows, whatever is protected here.")
+    if getattr(card.parameters, "selection_share", None) is not None:
+        said.append("There the list of groups is public.")
+    return tuple(said)
+
+
 def draw(card: Answer, key: str) -> None:
     """The button; once the lines are there, the way to the plan; nothing where the card releases no line.
 
@@ -51,6 +68,8 @@ def draw(card: Answer, key: str) -> None:
     """
     new, held = texts_of(card), QUESTION.key("lines")
     if not new:
+        if card.setting is not None and card.setting.released in NOT_HELD:
+            st.caption(NOT_HELD[card.setting.released])
         return
     if not lacking(st.session_state.get(held) or "", new):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
@@ -60,7 +79,12 @@ def draw(card: Answer, key: str) -> None:
         key=f"{key}_plan",
         icon=QUESTION.icon,
         type="tertiary",
-        help="Several numbers from one budget: Plan gives each its share, with the range and the noise set here.",
+        help=" ".join(
+            (
+                "Several numbers from one budget: Plan gives each its share, with the range and the noise set here.",
+                *otherwise(card),
+            )
+        ),
         on_click=_add,
         args=(new,),
     )

@@ -29,9 +29,14 @@ def body(places: layout.Places) -> None:
         plots.show(answer.plots["plan-errors"]())
     of: dict[str, answer_tabs.Content] = {
         "Shares": lambda: tabs.show_shares(answer),
-        "One bound for all": lambda: tabs.show_one_bound(data, answer),
+        "Alternatives": {
+            "Laplace or Gaussian": lambda: tabs.show_noises(data, answer),
+            "One bound for all": lambda: tabs.show_one_bound(data, answer),
+        },
     }
-    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)
+    answer_tabs.show(
+        places, QUESTION, answer, of, lambda: tabs.show_files(data, answer), behind=tabs.show_behind
+    )
 
 
 layout.show(QUESTION, body)

@@ -17,7 +17,10 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     """Lines that these data have, and the range of public values; what the person chose stays."""
     found: dict[str, Any] = {}
     ranged = data.values is not None and not data.is_private and data.release is None
-    if now["lines"] == (now["lines_proposed"] or FIRST_LINES):
+    if now["lines"] in (
+        None,
+        now["lines_proposed"] or FIRST_LINES,
+    ):  # None where nobody has seen the page yet.
         asked = ["users"]
         if data.contribution is Contribution.ROWS:
             asked.append("rows")
@@ -62,7 +65,7 @@ QUESTION = Question(
         ),
         "noise": public(
             "Mechanism",
-            "Laplace for ε-DP. Gaussian for (ε, δ)-DP: it pays from about ten numbers on.",
+            "Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both.",
             names={kind: kind.value for kind in NoiseKind},
             shared="noise",
         ),

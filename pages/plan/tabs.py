@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import streamlit as st
 
+from dpcore import questions
 from dpcore.answer import Answer
+from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import words
+from dpcore.plan.answer import noises, with_noises, words
+from dpcore.plan.lines import Released
+from dpcore.plan.one_truncation import rows_in_all_groups
+from dpcore.report import settings_file
 from pages.plan import cached
 from pages.plan.question import QUESTION
 from pages.shared.base import tables
-from pages.shared.card import cards
+from pages.shared.card import cards, file_button
 from pages.shared.fields import fields
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -32,25 +39,59 @@ def show_shares(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
+def show_noises(data: Dataset, answer: Answer) -> None:
+    """Laplace against Gaussian noise, both as the program draws them."""
+    both = cached.both_noises(data.digest, answer.parameters, answer.found, data)
+    st.markdown(wording.capital(noises.sentence(both, answer.found, answer.parameters)))
+    if columns := noises.table(both, answer.found):
+        tables.show(columns, "Errors with either noise", height="content")
+    cards.label(answer.disclosure)
+
+
 def show_one_bound(data: Dataset, answer: Answer) -> None:
     """What one truncation of the table for all lines costs."""
     try:
         one = cached.one_truncation(data.digest, answer.parameters, answer.found, data)
     except InvalidInput as refused:
         fields.say(refused.problems)
-        return
-    st.markdown(words.one_bound(one, answer.found))
-    tables.show(words.one_bound_table(one, answer.found), "Errors under one bound on rows", height="content")
+    else:
+        st.markdown(words.one_bound(one, answer.found))
+        tables.show(
+            words.one_bound_table(one, answer.found), "Errors under one bound on rows", height="content"
+        )
+    for line in answer.found.lines:
+        if line.planned.line.released is Released.GROUP_ROWS and not line.dropped:
+            with contextlib.suppress(InvalidInput):  # Rows in no group, which is said above.
+                of_all = rows_in_all_groups(data, answer.parameters, line.planned, line.v)
+                st.markdown(words.rows_in_all_groups(line, *of_all))
     cards.label(answer.disclosure)
 
 
-def show_files(answer: Answer) -> None:
+def show_files(data: Dataset, answer: Answer) -> None:
     """The tab of downloads."""
     source = take_away.source(rows=True)
     take_away.draw(
         "plan",
         answer.disclosure,
-        lambda: report_content.of_answer(QUESTION, answer, source),
+        lambda: report_content.of_answer(QUESTION, with_noises(answer, data), source),
         answer.methods,
         f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*.",
+    )
+    if not settings_file.reads_back(data):
+        return
+    st.markdown(
+        "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml data.csv` "
+        "gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
+    )
+    file_button.draw("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: settings_of(data, answer))
+
+
+def settings_of(data: Dataset, answer: Answer) -> str:
+    """What was entered, as a file for the command."""
+    call = questions.call_with(QUESTION.name, answer.parameters)
+    assert call is not None
+    name, settings = call
+    by_line = {"lines": [line.text for line in answer.parameters.asked]}
+    return settings_file.text(
+        (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
     )

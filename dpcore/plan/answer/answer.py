@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpcore.answer import Answer
@@ -9,7 +10,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.plan import files
-from dpcore.plan.answer import plots, words
+from dpcore.plan.answer import noises, plots, words
 from dpcore.plan.answer.found import PlanFound, find
 from dpcore.plan.answer.methods import methods
 from dpcore.plan.parameters import PlanParameters
@@ -25,7 +26,7 @@ def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None 
     Args:
         data: How many rows users have; values and groups where lines need them.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        found: What `find` found for both; computed here by default, and then both noises are compared, too.
 
     Returns:
         The answer; its ``found`` is a `PlanFound`, and ``bound`` a table with a row per line.
@@ -39,7 +40,7 @@ def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None 
     facts = words.facts(of, parameters)
     if said := words.best_found(of, parameters):
         facts = {"How sure": said, **facts}
-    return Answer(
+    answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data),
         numbers=numbers,
@@ -67,6 +68,22 @@ def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None 
         bound=lambda: _table(of),
         error=numbers[1].value,
     )
+    return with_noises(answer, data) if found is None else answer
+
+
+def with_noises(answer: Answer, data: Dataset) -> Answer:
+    """The answer with the sentence that compares both noises: a second plan, for which a moved slider does not wait.
+
+    Args:
+        answer: Of a plan.
+        data: What it is about.
+    """
+
+    def said() -> str:
+        both = noises.both(data, answer.parameters, answer.found)
+        return noises.sentence(both, answer.found, answer.parameters)
+
+    return replace(answer, facts=noises.LaterFacts(answer.facts, "Laplace or Gaussian", said))
 
 
 def _code(of: PlanFound, data: Dataset, parameters: PlanParameters) -> CodeChoice | None:

@@ -96,16 +96,17 @@ def numbers(found: PlanFound, parameters: PlanParameters) -> tuple[Number, ...]:
 def _of_line(line: DrawnLine, number: int) -> Number:
     return Number(
         wording.capital(line.planned.line.what),
-        _amount(line, line.error),
+        amount(line, line.error),
         f"{_bound(line)}, {wording.percent(line.share)} of the budget",
-        f"Root mean squared error; wanted: {_amount(line, line.planned.wanted)}.",
+        f"Root mean squared error; wanted: {amount(line, line.planned.wanted)}.",
         line.error,
         line.planned.unit,
         f"error_{number}",
     )
 
 
-def _amount(line: DrawnLine, value: float) -> str:
+def amount(line: DrawnLine, value: float) -> str:
+    """An error of a line with its unit."""
     if line.planned.line.released is Released.QUANTILE:
         return f"{wording.percent(value)} of rows"
     number = wording.number(value)
@@ -142,9 +143,9 @@ def table(found: PlanFound) -> dict[str, list[str]]:
         "share": [wording.percent(line.share) for line in lines],
         takes: [wording.number(line.amount) for line in lines],
         "bound": [_bound(line) for line in lines],
-        "error": [("✓ " if line.reached else "") + _amount(line, line.error) for line in lines],
-        "wanted": [_amount(line, line.planned.wanted) for line in lines],
-        "equal split": [_amount(line, line.error) for line in found.equal],
+        "error": [("✓ " if line.reached else "") + amount(line, line.error) for line in lines],
+        "wanted": [amount(line, line.planned.wanted) for line in lines],
+        "equal split": [amount(line, line.error) for line in found.equal],
         "reached at ε =": [
             "never" if math.isinf(at) else rounded_up(at, 3) if at else "any" for at in found.reached_at
         ],
@@ -167,7 +168,7 @@ def facts(found: PlanFound, parameters: PlanParameters) -> dict[str, str]:
     for line in found.lines:
         if line.dropped:
             said[f"{wording.capital(line.planned.line.what)} is dropped"] = (
-                f"0 is published, which is wrong by {_amount(line, line.error)}; noise and cut together would err by "
+                f"0 is published, which is wrong by {amount(line, line.error)}; noise and cut together would err by "
                 "more at any share of this budget."
             )
     for of in found.planned:
@@ -263,12 +264,29 @@ def one_bound(one: OneTruncation, found: PlanFound) -> str:
     )
 
 
+def rows_in_all_groups(line: DrawnLine, bound: int, error: float) -> str:
+    """What one bound on all rows of a user would make of rows per group at its share; empty where that is no better."""
+    less = 1.0 - error / line.error
+    if less < LEAST_GAIN:
+        return ""
+    return (
+        f"**{wording.capital(line.planned.line.what)}** would err {wording.percent(less)} less at its share, "
+        f"{amount(line, error)} instead of {amount(line, line.error)}, with one bound of "
+        f"{wording.counted(bound, 'row')} of each user in all groups together than with {_bound(line)}. No program "
+        "here writes it: in OpenDP it is `truncate_per_group` before the query, in Tumult `MaxRowsPerID`."
+    )
+
+
+LEAST_GAIN = 0.01
+"""Of an error: what is less is not worth a sentence."""
+
+
 def one_bound_table(one: OneTruncation, found: PlanFound) -> dict[str, list[str]]:
     """Shares and errors under one bound, as columns of a table, a row per line."""
     lines = found.lines
     return {
         "release": [line.planned.line.what for line in lines],
         "share": [wording.percent(share) for share in one.shares.tolist()],
-        "error": [_amount(line, error) for line, error in zip(lines, one.errors.tolist(), strict=True)],
-        "with its own bound": [_amount(line, line.error) for line in lines],
+        "error": [amount(line, error) for line, error in zip(lines, one.errors.tolist(), strict=True)],
+        "with its own bound": [amount(line, line.error) for line in lines],
     }

@@ -12,8 +12,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
-from dpcore.plan import PlanParameters, best_common_bound, drawn, least_sum, table, weighted_sum
-from dpcore.plan.one_truncation import _alpha_beta
+from dpcore.plan import DrawnLine, PlanParameters, best_common_bound, drawn, least_sum, table, weighted_sum
+from dpcore.plan.answer import words
+from dpcore.plan.one_truncation import _alpha_beta, rows_in_all_groups
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ROWS = {
@@ -115,3 +116,21 @@ def test_what_is_not_known_under_one_truncation_is_refused():
     assert len(caught.value.problems) == 2
     with pytest.raises(InvalidInput, match="lower and upper"):
         best_common_bound(*asked("sum", lower=None, upper=None))
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_one_bound_on_rows_in_all_groups_leaves_no_room_for_many_rows_in_many(noise):
+    rows = [("a", "g0")] * 10 + [("b", f"g{k}") for k in range(10)]
+    held = to_dataset(pd.DataFrame(rows, columns=["u", "g"]), user="u", group="g")
+    _, parameters, (line,) = asked("rows per group", noise, held)
+    bound, error = rows_in_all_groups(held, parameters, line, 1e-6)
+    # Nobody has more than 10 rows: 10 v^(1/2) of noise, where a pair that cuts nobody has ten times that, or in L2
+    # the root of ten times.
+    assert bound == 10
+    assert error == pytest.approx(10e-3 * math.sqrt(noise.unit_variance))
+    pair = math.sqrt(line.curve.best([1e-6]).squares[0])
+    assert pair == pytest.approx(error * (10.0 if noise is LAPLACE else math.sqrt(10.0)))
+    of_line = DrawnLine(line, 1, 1.0, 1e-6, 10.0, 10.0, pair)
+    said = words.rows_in_all_groups(of_line, bound, error)
+    assert ("90" if noise is LAPLACE else "68") in said
+    assert words.rows_in_all_groups(of_line, bound, pair) == ""

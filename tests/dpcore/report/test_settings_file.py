@@ -42,9 +42,8 @@ def test_what_is_written_is_read_as_it_was():
     }
     for name in NASTY:
         held = tomllib.loads(text(("f", settings | {"name": name}), "f", SHOP, ()))
-        assert held.pop("name") == name if "; " not in name else name.split("; ")
+        assert held.pop("name") == name
         assert held == {key: value for key, value in settings.items() if value is not None}
-    assert tomllib.loads(text(("f", {"lines": "users; rows"}), "f", SHOP, ()))["lines"] == ["users", "rows"]
 
 
 def test_columns_are_those_that_the_data_were_read_from():

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import csv
+import math
+import tomllib
 from urllib.parse import unquote_plus
 
 import pytest
 
-from dpcore.common.checks import Problems
+import dpcore as ss
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
+from dpcore.counting import frames
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.plan import PlanParameters, lines
-from dpcore.plan.answer import answered
+from dpcore.plan import PlanParameters
+from dpcore.plan.answer import answered, find
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
-from pages.plan import inputs, question
-from tests.pages.driving import errors, fine, go, link_of, metrics_of, open_app, shown_texts
+from dpcore.report.document import report_json
+from dpcore.report.script import Source
+from pages.plan import inputs, question, tabs
+from pages.shared.base import keys
+from pages.shared.report import report_content
+from tests.pages.driving import errors, fine, go, link_of, metrics_of, on_data, open_app, shown_texts
+from tests.pages.reporting import MADE
 
 SHOP = samples.load("shop-events")
 TEXT = (
@@ -38,6 +47,14 @@ def test_a_table_of_lines_is_their_text_and_back():
     frame.loc[2, inputs.QUANTILE] = 0.25
     assert inputs.text_of(frame) == "rows within 5 users; quantile 0.25"
     assert inputs.text_of(inputs.frame_of("")) == ""
+    # What cannot be is not lost on the way, whatever it is.
+    for wrong in (
+        "rows weight 0; users per grp",
+        "quantile 1.5 within 0%",
+        "rows within 1.2.3",
+        "rows weight 1e",
+    ):
+        assert inputs.text_of(inputs.frame_of(wrong)) == wrong
 
 
 def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
@@ -46,7 +63,7 @@ def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
     assert held["lines"] == "users; rows; sum; mean; rows per group"
     assert held["lower"] <= SHOP.values.values.min()
     assert held["upper"] >= SHOP.values.values.max()
-    answered(SHOP, PlanParameters(1.0, held["lines"], lower=held["lower"], upper=held["upper"]))
+    find(SHOP, PlanParameters(1.0, held["lines"], lower=held["lower"], upper=held["upper"]))
     # No range is read off private values, and so no mean is proposed of them.
     private = Dataset("mine", "", Disclosure.PRIVATE, SHOP.histogram, values=SHOP.values, pairs=SHOP.pairs)
     of_private = question.propose(private, empty)
@@ -61,36 +78,97 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     text = "users within 1%; rows within 2%; sum; rows per group within 20%"
     at = opened(text, program=Program.OPENDP.value)
     asked = PlanParameters(1.0, text, lower=None, upper=None, program=Program.OPENDP)
-    said = answered(SHOP, asked)
+    said = answered(SHOP, asked, find(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
     assert said.found.planned[said.found.eater].line.what.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
-    least = answered(SHOP, PlanParameters(1.0, text, Objective.REACH, program=Program.OPENDP))
+    least_asked = PlanParameters(1.0, text, Objective.REACH, program=Program.OPENDP)
+    least = answered(SHOP, least_asked, find(SHOP, least_asked))
     assert least.headline in shown_texts(at)
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
     assert "needs a wanted error in every line; sum has none" in errors(at)
     assert not metrics_of(at)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("rows; rows within 3", "rows stands there twice"),
-        ("mean within 0.0001", "no ε is enough"),
-        ("mean weight 0", "Weight"),
-    ],
-)
-def test_what_cannot_be_is_said(text, sentence):
-    problems = Problems()
-    lines.read(text, problems)
-    if problems.found:
-        assert sentence.lower() in problems.found[0].sentence.lower()
-        return
-    at = opened(text, objective=Objective.REACH.value)
-    assert sentence in errors(at).replace("No ε", "no ε")
-    assert not metrics_of(at)
+USER, VALUE, GROUP = "Kunde, Nr.", "Betrag $x_1$ *netto*", "Gruppe; <b>"
+"""Names of columns as people have them."""
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """Sums of both signs that come to 0, cells without a user or a group, and one user with most of the rows."""
+    file = tmp_path_factory.mktemp("plan") / "Umsätze.csv"
+    with file.open("w", newline="", encoding="utf-8") as text:
+        rows = csv.writer(text)
+        rows.writerow([USER, VALUE, GROUP])
+        for user in range(60):
+            for at in range(1 + user % 6):
+                rows.writerow([f"u{user}", 10 + at, ["a", "b", "c,d"][at % 3]])
+                rows.writerow([f"u{user}" if at % 2 else "", 0, "a"])
+        total = sum(10 + at for user in range(60) for at in range(1 + user % 6))
+        rows.writerows([["giant", 0, ""]] * 2_000)
+        rows.writerow(["giant", -total, "a"])
+    return frames.to_dataset(str(file), user=USER, value=VALUE, group=GROUP)
+
+
+def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
+    """In one session: the lines are written as the table of the page writes them."""
+    at = on_data(nasty, "Plan")
+    # Of private data the sum is proposed, and no share of 0 can be wanted.
+    assert "Sum is 0 on these data" in errors(at)
+    good = "users; rows; sum within 10; users per group; rows per group; sums per group within 5"
+    for text, ranged in (
+        (good, False),
+        ("rows", False),
+        ("users; mean within 2; median", True),
+        ("mean within 0.0001; rows", True),
+    ):
+        at.session_state["plan.lines"] = text
+        fine(at.run())
+        if ranged and at.number_input(key="plan.lower").value is None:
+            at.number_input(key="plan.lower").set_value(-100.0)
+            fine(at.number_input(key="plan.upper").set_value(100.0).run())
+        ends = {"lower": -100.0, "upper": 100.0} if ranged else {}
+        asked = at.session_state[keys.PAGE_PARAMETERS]
+        assert asked == PlanParameters(asked.epsilon, text, **ends)
+        said = answered(nasty, asked, find(nasty, asked))
+        assert said.headline in shown_texts(at)
+        assert metrics_of(at)[0].value == said.numbers[0].text
+        assert all(math.isfinite(line.error) for line in said.found.lines)
+    assert "Never reached: mean" in shown_texts(at).replace("*", "")
+    for text, sentence in (
+        ("rows; rows within 3", "Rows stands there twice"),
+        ("rows weight 0", "The weight of rows must lie"),
+        ("rows within 0", "The wanted error of rows must lie"),
+        ("users per grp", "Line 1 cannot be read"),
+        ("", "There is no line"),
+        ("; ".join(f"quantile 0.{k}" for k in range(101, 152)), "at most 50 lines; there are 51"),
+    ):
+        at.session_state["plan.lines"] = text
+        fine(at.run())
+        assert sentence in errors(at)
+        assert not metrics_of(at)
+
+
+def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
+    """Settings as TOML, program, script and report; the answer of the file of settings is that of the page."""
+    asked = PlanParameters(
+        3.0, "users; sum within 10; mean within 2; sums per group within 5", lower=-100.0, upper=100.0
+    )
+    said = answered(nasty, asked, find(nasty, asked))
+    held = tomllib.loads(tabs.settings_of(nasty, said))
+    assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
+    path = nasty.layout.files[0].name
+    assert ss.plan_bounds(nasty, **held).parameters == asked
+    content = report_content.of_answer(question.QUESTION, said, Source(nasty, rows=True))
+    public = report_json(report_content.make(content, MADE, public_only=True))
+    assert said.headline not in public
+    for private in (path, "Betrag"):
+        assert private not in public
+    compile(report_content.script_text(content, MADE, False), "script.py", "exec")
+    assert VALUE in report_content.script_text(content, MADE, False)
 
 
 def test_a_release_of_another_page_becomes_a_line_with_its_range():
