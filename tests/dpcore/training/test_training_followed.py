@@ -397,6 +397,36 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     assert kstest((simulated / models[0].noise).ravel(), "norm").pvalue > 1e-4
 
 
+@pytest.mark.parametrize("loss", [LossKind.LOGISTIC, LossKind.HINGE])
+def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monkeypatch, loss):
+    from scipy.optimize import minimize
+
+    rows, bound = rows_of(7, [1, 4, 2, 9, 1, 30]), 2.0
+    mechanism = pace.by_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
+    # A penalty far below the losses' curvature, so that descent is slow.
+    monkeypatch.setattr(output, "PENALTY", 1e-3)
+    monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
+    whole_search = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
+    monkeypatch.setattr(optimum, "_newton", lambda rows, *_: np.zeros(rows.num_features))
+    slow = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
+    kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
+    penalty = 1e-3 * kappa * math.sqrt(3) * bound
+    weights = (np.minimum(bound, rows.sizes) / rows.sizes)[rows.users]
+
+    def objective(theta):
+        margins = rows.signed @ theta
+        slope = rows.signed.T @ (weights * loss.slope(margins)) + penalty * theta
+        return weights @ loss.at(margins) + penalty / 2 * theta @ theta, slope
+
+    by_scipy = minimize(
+        objective, np.zeros(3), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-12}
+    )
+    for theta in (whole_search, slow):
+        # As near as the sensitivity takes it to be, and the rounding of the grid.
+        assert np.linalg.norm(objective(theta)[1]) <= bound * (release._NEAR + 1e-7)
+        assert theta == pytest.approx(by_scipy.x, abs=3 * release._NEAR * bound / penalty)
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.5, 1.0, 3.0]))
 def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound):
