@@ -206,7 +206,11 @@ class TableUpload:
         if not self.classes or (not words and len(opened.levels_of(label)) <= 2):
             state[key] = ""
             return
-        about = "This class against all others." if words else "Empty: labels above a threshold count as 1."
+        about = (
+            "This class against all others; a model for another class is one more release."
+            if words
+            else "Empty: labels above a threshold count as 1."
+        )
         if words and not self._is_private() and len(levels := opened.levels_of(label)) <= MOST_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
