@@ -157,7 +157,7 @@ def path_of(page: Page, kind: Kind, private: bool, common: int) -> str:
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     assert way.actions <= MOST, (kind, private, way.actions)
     written = [float(re.findall(f"{name} = (?:0.0, )?([0-9.e]+)", text)[0]) for name in kind.bounds]
-    assert written == pytest.approx(bounds, rel=2e-3)  # The screen has three digits.
+    assert written == pytest.approx(bounds, rel=5e-3)  # The screen has three digits: 2.375 is 2.38 there.
     assert "COMPUTED FROM PRIVATE DATA" not in text
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
