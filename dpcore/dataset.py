@@ -143,6 +143,11 @@ class Totals(_Facet):
             problems.add("totals must be finite numbers of at least 0, one per user")
 
 
+MAX_TASK_NAMES = 100_000
+"""Tasks whose names are kept, each cut to `LONGEST_TASK_NAME`."""
+LONGEST_TASK_NAME = 100
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs(_OfTasks):
     """Distinct pairs of user and task (a task is a group of a GROUP BY, a model, a product ...).
@@ -322,6 +327,9 @@ class Dataset:
         release: What a DP release guarantees; given exactly where ``disclosure`` is a DP release. Such data
             hold a histogram and nothing else.
         layout: How the files were read, for programs; no part of what the data are. None where there are none.
+        task_names: What each task of ``pairs`` is called in the rows, in the order of codes; empty where that was not
+            kept. No part of the digest, and of no file: who reads private rows may find a name that one user alone
+            wrote, so that names of private data are shown only where a public list has them.
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
@@ -342,9 +350,14 @@ class Dataset:
     release: ReleaseFacts | None = None
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
+    task_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = Problems()
+        if self.pairs is None:
+            object.__setattr__(self, "task_names", ())
+        elif self.task_names and len(self.task_names) != self.pairs.num_tasks:
+            problems.add("task_names must have one name per task of the pairs")
         if (self.release is not None) != (self.disclosure is Disclosure.DP_RELEASE):
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):

@@ -20,7 +20,9 @@ from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, user_hint
 from dpcore.dataset import (
+    LONGEST_TASK_NAME,
     MAX_PAIRS,
+    MAX_TASK_NAMES,
     MAX_TOTALS,
     MAX_VALUES,
     Contribution,
@@ -77,6 +79,7 @@ class Reduced:
     pairs: Pairs | None = None
     tasks: TaskSizes | None = None
     pair_sizes: PairSizes | None = None
+    task_names: tuple[str, ...] = ()
     sizes_repeat: bool = False
 
 
@@ -436,12 +439,23 @@ class Reduction:
             codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
             reduced.pairs = self._pairs(coded, num_tasks)
+            if num_tasks <= MAX_TASK_NAMES:
+                reduced.task_names = self._task_names(codes)
             return
         if num_tasks > MAX_TASKS:
             self._say_not_kept(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         reduced.pair_sizes = self._pair_sizes(rows)
         reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
+
+    def _task_names(self, codes: Table) -> tuple[str, ...]:
+        """What the rows call each task, in the order of codes."""
+        assert self.duck is not None
+        cells = [
+            f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)
+        ]
+        named = self.duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
+        return tuple(" × ".join(str(cell) for cell in row) for row in named)
 
     def _pair_sizes(self, rows: Table) -> PairSizes | None:
         """How pairs are distributed, and the totals per group."""

@@ -253,6 +253,7 @@ def _dataset(
         pairs=reduced.pairs,
         tasks=reduced.tasks,
         pair_sizes=reduced.pair_sizes,
+        task_names=reduced.task_names,
         notes=tuple(notes),
         release=provenance if isinstance(provenance, ReleaseFacts) else None,
     )

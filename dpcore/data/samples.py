@@ -142,7 +142,9 @@ def load(key: str) -> Dataset:
     import pandas as pd
 
     frame = pd.read_csv(sample.path)
-    users, tasks = (pd.factorize(frame[column])[0].astype(np.int64) for column in (roles.user, roles.task))
+    users = pd.factorize(frame[roles.user])[0].astype(np.int64)
+    tasks, called = pd.factorize(frame[roles.task])
+    tasks = tasks.astype(np.int64)
     amounts = frame[roles.value].to_numpy(np.float64)
     order = np.argsort(users, kind="stable")
     return Dataset(
@@ -151,4 +153,5 @@ def load(key: str) -> Dataset:
         values=Values(users[order], amounts[order], roles.value or ""),
         totals=Totals(np.bincount(users, weights=amounts), roles.value or ""),
         pairs=pairs_of_rows(users, tasks, int(tasks.max()) + 1, roles.task or "", amounts, roles.value or ""),
+        task_names=tuple(str(name) for name in called),
     )  # fmt: skip

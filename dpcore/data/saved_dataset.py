@@ -95,7 +95,8 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
             left_out.append(f"{dataset.name}: {_WORDS[name]} ({size / 1e6:,.1f} MB)")
     notes = (*dataset.notes, *(f"Left out of the session file: {words}." for words in left_out))
     facets: dict[str, Any] = {name: kept.get(name) for name in _FACETS}
-    held_in_file = replace(dataset, notes=notes, **facets)
+    # Names of tasks stay out: they are what rows say, not what is counted of them.
+    held_in_file = replace(dataset, notes=notes, task_names=(), **facets)
     return SavedDataset(_content(held_in_file), tuple(left_out), room)
 
 

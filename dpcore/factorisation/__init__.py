@@ -10,6 +10,7 @@ divided over the items that they rated. One method per module:
     baselines   item means with and without privacy           measures    RMSE, recall, buckets, neighbours
     study       all models on the same splits and noise       growth      how many users would be needed
     shares      who gets the budget, without training         parameters  what a person chooses on the page
+    implicit    what users chose, without ratings             implicit_study  recall of all models over epsilon
 
 Nothing is imported here; ask for the module (``from dpcore.factorisation import fit``).
 """

@@ -3,7 +3,8 @@
 A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items by at
 most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the others, all
 releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a sweep. In terms of
-`dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add.
+`dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add. What is released once a sweep for all items together,
+and moved by at most 1, adds 1 to R k.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Spending:
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
         releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+        for_all: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same noise: 1 where the
+            Gram matrix of all users is released, for implicit feedback.
 
     Raises:
         InvalidInput: Out of range; all problems at once.
@@ -39,6 +42,7 @@ class Spending:
     sweeps: int
     max_items: int
     releases: int = 2
+    for_all: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -47,13 +51,20 @@ class Spending:
             problems.whole(1, 1_000, sweeps=self.sweeps)
             problems.whole(1, 10**9, max_items=self.max_items)
             problems.whole(1, 10_000, releases=self.releases)
+            problems.whole(0, 10_000, for_all=self.for_all)
 
     @classmethod
     def of(
-        cls, target: PrivacyTarget, count_share: float, sweeps: int, max_items: int, releases: int = 2
+        cls,
+        target: PrivacyTarget,
+        count_share: float,
+        sweeps: int,
+        max_items: int,
+        releases: int = 2,
+        for_all: int = 0,
     ) -> Spending:
         """From what is promised to every user."""
-        return cls(_exact_budget(target), count_share, sweeps, max_items, releases)
+        return cls(_exact_budget(target), count_share, sweeps, max_items, releases, for_all)
 
     @property
     def count_noise(self) -> float:
@@ -65,4 +76,7 @@ class Spending:
     def noise(self) -> float:
         """s: standard deviation of the noise on each released sum, where a rating of weight 1 adds at most 1."""
         spent = self.budget * (1.0 - self.count_share)
-        return math.sqrt(self.releases * self.sweeps * self.max_items / (2.0 * spent))
+        moved = self.sweeps * (
+            self.releases * self.max_items + self.for_all
+        )  # Squared, in units of the noise.
+        return math.sqrt(moved / (2.0 * spent))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
@@ -15,6 +16,8 @@ from dpcore.multitask.graph import TaskCodes
 MOST_CELLS = 800_000_000
 """Users times items: each cell costs a random number, about 8 ns."""
 _BLOCK_CELLS = 4_000_000
+_Cells = npt.NDArray[np.float32]
+_Tastes = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ class GeneratedRatings:
         own_spread: Standard deviation of the users' own offsets: some rate everything higher than others.
         taste_spread: Standard deviation of <taste, trait>.
         error_spread: Standard deviation of the error.
+        choice_spread: How much taste decides what is rated: the standard deviation of log a_ij, 0 to 5; 0 for not at
+            all. With it, user j rates item i with probability 1 - exp(-t_j popularity_i a_ij), where log a_ij is
+            <taste_j, trait_i> in a unit of its own.
         step: What ratings are rounded to; 0 for no rounding.
         lowest, highest: Range of the ratings.
 
@@ -59,6 +65,7 @@ class GeneratedRatings:
     own_spread: float = 0.4
     taste_spread: float = 0.5
     error_spread: float = 0.8
+    choice_spread: float = 0.0
     step: float = 0.5
     lowest: float = 0.5
     highest: float = 5.0
@@ -73,6 +80,9 @@ class GeneratedRatings:
                 problems.between(1.0, max(self.num_items / 2.0, 1.0), ratings_per_user=self.ratings_per_user)
             problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
             problems.whole(1, 50, rank=self.rank)
+            problems.between(0.0, 5.0, choice_spread=self.choice_spread)
+            if self.choice_spread and not self.taste_spread:
+                problems.add("taste_spread must be above 0 where taste decides what is rated")
             problems.non_negative(
                 offset_spread=self.offset_spread,
                 own_spread=self.own_spread,
@@ -85,12 +95,15 @@ class GeneratedRatings:
 
     def draw(self, rng: np.random.Generator) -> Ratings:
         """One table of ratings, users with no rating included; codes of items are shuffled."""
-        starts, items = self._who_rates_what(rng)
+        return self.draw_with_traits(rng)[0]
+
+    def draw_with_traits(self, rng: np.random.Generator) -> tuple[Ratings, npt.NDArray[np.float32]]:
+        """The table, and the planted traits of the items, shape (num_items, rank)."""
+        # Where taste decides nothing, ratings are the same as they were before it could.
+        taste = self._tastes(rng) if self.choice_spread else None
+        starts, items = self._who_rates_what(rng, taste)
         offsets = self.offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
-        # <taste, trait> has variance r a^2 a^2 with entries of standard deviation a.
-        each = math.sqrt(self.taste_spread / math.sqrt(self.rank))
-        traits = each * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
-        tastes = each * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
+        traits, tastes = self._tastes(rng) if taste is None else taste
         own = self.own_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         values = np.empty(items.size, dtype=np.float32)
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
@@ -104,34 +117,50 @@ class GeneratedRatings:
         if self.step:
             np.round(values / np.float32(self.step), out=values)
             values *= np.float32(self.step)
-        return Ratings(
-            starts,
-            items,
-            np.clip(values, self.lowest, self.highest).astype(np.float32),
-            self.num_items,
-        )
+        values = np.clip(values, self.lowest, self.highest).astype(np.float32)
+        return Ratings(starts, items, values, self.num_items), traits
 
-    def _who_rates_what(self, rng: np.random.Generator) -> tuple[np.ndarray, TaskCodes]:
+    def _tastes(self, rng: np.random.Generator) -> _Tastes:
+        """Traits of the items and tastes of the users."""
+        # <taste, trait> has variance r a^2 a^2 with entries of standard deviation a.
+        each = math.sqrt(self.taste_spread / math.sqrt(self.rank))
+        traits = each * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
+        tastes = each * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
+        return traits, tastes
+
+    def _who_rates_what(
+        self, rng: np.random.Generator, taste: _Tastes | None
+    ) -> tuple[np.ndarray, TaskCodes]:
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
-        rates = self._rates(popularity, rng)
+        active, rates = self._rates(popularity, rng)
         negative = (-popularity).astype(np.float32)
         per_user: list[np.ndarray] = []
         found: list[np.ndarray] = []
         rows = max(_BLOCK_CELLS // self.num_items, 1)
         for first in range(0, self.num_users, rows):
             some = rates[first : first + rows].astype(np.float32)
+            expected = some[:, None] * negative
+            if taste is not None:
+                expected = self._by_taste(expected, taste, slice(first, first + some.size), active)
             # Independent cells need no sorting and no search, unlike draws without replacement.
-            hits = rng.random((some.size, self.num_items), dtype=np.float32) < -np.expm1(
-                some[:, None] * negative
-            )
+            hits = rng.random((some.size, self.num_items), dtype=np.float32) < -np.expm1(expected)
             per_user.append(np.count_nonzero(hits, axis=1))
             found.append((np.flatnonzero(hits) % self.num_items).astype(np.int32))
         starts = np.concatenate(([0], np.cumsum(np.concatenate(per_user)))).astype(np.int64)
         return starts, np.concatenate(found)
 
-    def _rates(self, popularity: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """t_j, for which user j has as many ratings as they are active, in expectation."""
+    def _by_taste(self, negative: _Cells, taste: _Tastes, users: slice, active: FloatArray) -> _Cells:
+        """-t_j popularity_i a_ij for some users, from -t_j popularity_i; each as active as before, or nearly."""
+        traits, tastes = taste
+        liking = (tastes[users] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
+        out = negative * np.exp(liking - liking.max(axis=1, keepdims=True))
+        for _ in range(4):  # Nobody rates an item twice, so what is liked much adds less than its rate.
+            out *= (active[users] / np.maximum(-np.expm1(out).sum(axis=1), 1e-3)).astype(np.float32)[:, None]
+        return np.asarray(out, dtype=np.float32)
+
+    def _rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """How active users are, and t_j, for which user j has as many ratings in expectation, taste apart."""
         most = 0.9 * self.num_items
         active = np.exp(self.user_spread * rng.standard_normal(self.num_users))
         for _ in range(20):  # Bounded at both ends, the mean of the others makes up for it.
@@ -140,4 +169,4 @@ class GeneratedRatings:
         least = float(popularity[popularity > 0.0].min())
         grid = np.geomspace(1e-3, 50.0 / least, 200)
         expected = np.array([-np.expm1(-rate * popularity).sum() for rate in grid])
-        return np.asarray(np.exp(np.interp(np.log(active), np.log(expected), np.log(grid))))
+        return active, np.exp(np.interp(np.log(active), np.log(expected), np.log(grid)))

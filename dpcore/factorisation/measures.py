@@ -58,8 +58,12 @@ def measure(
     sums = np.bincount(of, squared, BUCKETS)
     with np.errstate(invalid="ignore", divide="ignore"):
         rmse = np.sqrt(np.concatenate(([sums.sum() / numbers.sum()], sums / numbers)))
-    recall = _recall(model, vectors, train, test, buckets) if with_recall else np.full(1 + BUCKETS, np.nan)
-    return Measured(rmse, recall)
+    found = (
+        recall(vectors, model.item_vectors, train, test, buckets)
+        if with_recall
+        else np.full(1 + BUCKETS, np.nan)
+    )
+    return Measured(rmse, found)
 
 
 def recall_sizes() -> IntArray:
@@ -67,24 +71,38 @@ def recall_sizes() -> IntArray:
     return np.asarray(RECALL_AT * np.concatenate(([1], np.arange(BUCKETS, 0, -1))))
 
 
-def _recall(
-    model: FactorModel, vectors: FloatArray, train: Ratings, test: Ratings, buckets: npt.NDArray[np.int8]
+def recall(
+    user_vectors: FloatArray,
+    item_vectors: FloatArray,
+    seen: Ratings,
+    test: Ratings,
+    buckets: npt.NDArray[np.int8],
 ) -> FloatArray:
-    """Mean over users of |test items in their top k| / min(k, test items), items rated in training left out.
+    """Mean over users of |test items in their top k| / min(k, test items), items that they have seen left out.
+
+    Args:
+        user_vectors: Shape (num_users, d).
+        item_vectors: Shape (num_items, d); a larger inner product is recommended first.
+        seen: What each user rated in training.
+        test: What is to be recalled; of more than `RECALL_USERS` users who have some, the first ones count.
+        buckets: Of the items.
+
+    Returns:
+        Over all items, then in each bucket, shape (1 + BUCKETS,); NaN where there is nothing to recall.
 
     In a bucket only its test items count, with the bucket's k; the top k is always among all items. Source: Krichene
     et al. 2023, appendix D.1, with min(k, test items) as the denominator.
     """
     sizes = recall_sizes()
-    most = min(int(sizes.max()), model.item_vectors.shape[0])
+    most = min(int(sizes.max()), item_vectors.shape[0])
     asked = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
     sums, users = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
-    rows = max(_CELLS // model.item_vectors.shape[0], 1)
+    rows = max(_CELLS // item_vectors.shape[0], 1)
     for first in range(0, asked.size, rows):
         some = asked[first : first + rows]
-        scores = vectors[some] @ model.item_vectors.T
-        seen_row, seen_at = _of_users(train, some)
-        scores[seen_row, train.items[seen_at]] = -np.inf
+        scores = user_vectors[some] @ item_vectors.T
+        seen_row, seen_at = _of_users(seen, some)
+        scores[seen_row, seen.items[seen_at]] = -np.inf
         top = np.argpartition(-scores, most - 1, axis=1)[:, :most]
         order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
         top = np.take_along_axis(top, order, axis=1)
@@ -117,7 +135,7 @@ def neighbours(model: FactorModel, item: int, number: int = 6) -> IntArray:
     Alike is a large inner product of item vectors, as in table 3 of Krichene et al. 2023; the coordinate of the item's
     level is left out, in which all good items are alike.
     """
-    return np.asarray(_nearest(model, np.array([item]), number)[0])
+    return np.asarray(nearest(_learned(model), np.array([item]), number)[0])
 
 
 def overlap(model: FactorModel, reference: FactorModel, items: IntArray, number: int = 20) -> FloatArray:
@@ -125,19 +143,28 @@ def overlap(model: FactorModel, reference: FactorModel, items: IntArray, number:
 
     Source: Krichene et al. 2023, figure 11.
     """
+    return overlap_of(_learned(model), _learned(reference), items, number)
+
+
+def _learned(model: FactorModel) -> FloatArray:
+    return model.item_vectors[:, int(model.settings.offset > 0.0) :]
+
+
+def overlap_of(vectors: FloatArray, reference: FloatArray, items: IntArray, number: int = 20) -> FloatArray:
+    """`overlap` of two tables of item vectors, each of shape (num_items, d) with a d of its own."""
     out = np.empty(items.size)
-    rows = max(_CELLS // model.item_vectors.shape[0], 1)
+    rows = max(_CELLS // vectors.shape[0], 1)
     for first in range(0, items.size, rows):
         some = items[first : first + rows]
-        ours, theirs = _nearest(model, some, number), _nearest(reference, some, number)
+        ours, theirs = nearest(vectors, some, number), nearest(reference, some, number)
         both = np.sort(np.hstack([ours, theirs]), axis=1)
         out[first : first + rows] = (both[:, 1:] == both[:, :-1]).sum(axis=1) / ours.shape[1]
     return out
 
 
-def _nearest(model: FactorModel, items: IntArray, number: int) -> IntArray:
-    learned = model.item_vectors[:, int(model.settings.offset > 0.0) :]
-    scores = learned[items] @ learned.T
+def nearest(vectors: FloatArray, items: IntArray, number: int) -> IntArray:
+    """The items of the largest inner products with each of some items, shape (items, number); themselves left out."""
+    scores = vectors[items] @ vectors.T
     scores[np.arange(items.size), items] = -np.inf
     number = min(number, scores.shape[1] - 1)
     top = np.argpartition(-scores, number - 1, axis=1)[:, :number]

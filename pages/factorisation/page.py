@@ -30,7 +30,7 @@ def body(places: layout.Places) -> None:
         "Items": {
             **budget,
             "Rare and popular items": lambda: tabs.popularity(answer),
-            "Nearest items": lambda: tabs.likeness(found),
+            "Nearest items": lambda: tabs.likeness(found, data),
         },
         "Size": {
             "How many users?": lambda: growth.show(parameters),

@@ -14,6 +14,7 @@ from dpcore.factorisation.parameters import (
     RatingSource,
 )
 from pages.shared.base.question import Facet, Field, From, Question, public, range_end
+from pages.shared.data import item_list
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""
@@ -170,7 +171,8 @@ QUESTION = Question(
             "Item, by popularity", "1 is the item with the most ratings.", sentence="The item", width=180
         ),
     },
-    also=From.PUBLIC.each("tabs", "measure", "paper_figure")
+    also=item_list.ENTRIES
+    | From.PUBLIC.each("tabs", "measure", "paper_figure")
     | From.DATA.each("train_job", "large_job", "growth_job", "earlier"),
     propose=propose,
 )

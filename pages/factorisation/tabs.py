@@ -8,6 +8,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.markdown import plain
+from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.factorisation.answer import FactorisationFound, words
 from dpcore.factorisation.answer import plots as core_plots
@@ -22,6 +24,7 @@ from pages.factorisation import work
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared.base import demo, tables
 from pages.shared.card import cards, file_button
+from pages.shared.data import item_list
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import paper, plots
@@ -67,13 +70,18 @@ def popularity(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
-def likeness(found: FactorisationFound) -> None:
+def likeness(found: FactorisationFound, data: Dataset) -> None:
     """The items nearest to one, under each model."""
     result, at = found.result, found.at
     fields.draw_row(QUESTION, "item")
+    own = found.parameters.source is RatingSource.DATA
     if result is None or at is None:
         st.caption(NOT_TRAINED)
+        if own:
+            item_list.offer(QUESTION, data)
         return
+    names = item_list.names_of(data) if own else ()
+    called = [f"item {one}" for one in range(result.train_counts.size)] if not names else list(names)
     epsilon = result.study.epsilons[at]
     counts = result.train_counts
     order = (-counts).argsort(kind="stable")
@@ -84,17 +92,19 @@ def likeness(found: FactorisationFound) -> None:
         model = result.models.get((kind, epsilon if kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
-                f"{one} ({wording.counted(int(counts[one]), 'rating')})"
+                f"{harmless(called[one])} ({wording.counted(int(counts[one]), 'rating')})"
                 for one in neighbours(model, item, NEIGHBOURS)
             ]
     st.markdown(
-        f"**Nearest to item {item}** ({wording.counted(int(counts[item]), 'rating')} in training), at "
+        f"**Nearest to {plain(called[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), at "
         f"ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
     if shared := core_plots.overlaps(result, at):
         plots.draw_titled(core_plots.nearest_items(found, shared))
     cards.label(found.table.disclosure)
+    if own:
+        item_list.offer(QUESTION, data)
 
 
 def _short(kind: Kind) -> str:

@@ -9,6 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
 from pages.shared.base.question import Facet, Field, From, Question, public
+from pages.shared.data import item_list
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +147,8 @@ QUESTION = Question(
             "Seed", "The same seed gives the same figure.", sentence="Seed of the experiment"
         ),
     },
-    also=From.PUBLIC.each("tabs", "relative")
+    also=item_list.ENTRIES
+    | From.PUBLIC.each("tabs", "relative")
     | From.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,
 )

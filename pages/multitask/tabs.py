@@ -8,6 +8,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.data.column_names import harmless
+from dpcore.dataset import Dataset
 from dpcore.multitask import files
 from dpcore.multitask.answer import MultitaskFound, details, tab_words, words
 from dpcore.multitask.answer import plots as core_plots
@@ -19,6 +21,7 @@ from dpcore.report.script import Source
 from pages.multitask import cached
 from pages.multitask.question import QUESTION, generator_fields
 from pages.shared.card import cards, file_button
+from pages.shared.data import item_list
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -52,11 +55,18 @@ def _show_table(found: MultitaskFound) -> None:
     """One row per task."""
     columns, left_out = details.task_table(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
+    own, data = found.parameters.source is TaskSource.DATA, session.dataset()
+    names = item_list.names_of(data) if own else ()
+    # Tasks without users are left out of the graph, and would shift the others' numbers.
+    called = (
+        {"name": [harmless(names[at]) for at in columns["task"]]} if names and _has_all(found, data) else {}
+    )
     st.dataframe(
-        columns,
+        called | columns,
         hide_index=True,
         height=420,
         column_config={
+            "name": st.column_config.TextColumn("Name"),
             "task": number("Task", format="%d"),
             "users": number("Users", format="localized"),
             "weight": number(
@@ -80,11 +90,17 @@ def _show_table(found: MultitaskFound) -> None:
     )
     number_from = (
         "Tasks are numbered from 0 in the order in which they first appear in your file."
-        if found.parameters.source is TaskSource.DATA
+        if own
         else "Tasks are numbered from 0 as drawn."
     )
     st.caption(note + number_from)
     cards.label(found.tasks.disclosure)
+    if own:
+        item_list.offer(QUESTION, data, "tasks")
+
+
+def _has_all(found: MultitaskFound, data: Dataset) -> bool:
+    return data.pairs is not None and found.tasks.graph.num_tasks == data.pairs.num_tasks
 
 
 def show_budget(parameters: MultitaskParameters) -> None:

@@ -18,6 +18,8 @@ DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.
 LINK_READ = "link_read"
 LINK_PROBLEMS = "link_problems"
+# A public list of items: name by id (pages.shared.data.item_list).
+ITEM_NAMES = "item_names"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.

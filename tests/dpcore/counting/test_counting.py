@@ -665,3 +665,22 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source").sql
     del roles
     assert not remembered("maiden_name")
+
+
+@pytest.mark.parametrize("small_bytes", [0, SMALL])
+def test_tasks_are_named_in_the_order_of_their_codes(put, small_bytes):
+    rows = [("u2", 7, "b"), ("u1", 12, "a"), ("u2", 12, "a"), ("u2", 7, "c"), ("u3", "", "a")]
+    path = put("user,film,day\n" + "".join(f"{user},{film},{day}\n" for user, film, day in rows))
+    for columns in (("film",), ("day", "film")):
+        roles = Roles(TableKind.EVENTS, user="user", task=columns[0], further_task=columns[1:])
+        found = counted(path, roles, small_bytes)
+        cells = [(user, {"film": str(film), "day": day}) for user, film, day in rows if film]
+        told = [(user, " × ".join(cell[column] for column in columns)) for user, cell in cells]
+        users = list(dict.fromkeys(user for user, *_ in rows))
+        pairs = {(users[u], found.task_names[t]) for u, t in zip(*_codes(found), strict=True)}
+        assert pairs == set(told)
+        assert found.digest == replace(found, task_names=()).digest
+
+
+def _codes(found):
+    return found.pairs.user_codes.tolist(), found.pairs.task_codes.tolist()

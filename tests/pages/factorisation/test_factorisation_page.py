@@ -292,6 +292,25 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     assert figure_keys(at) == ["factorisation_shares"]
 
 
+def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
+    names = tuple(f"diary {number}" for number in range(40))
+    at = on_data(replace(rated(Disclosure.PRIVATE), task_names=names), PAGE)
+    at.session_state[QUESTION.key("lowest")], at.session_state[QUESTION.key("highest")] = 0.5, 5.0
+    at.session_state[QUESTION.key("repeats")] = 1.0
+    fine(at.run())
+    fine(at.button(key="factorisation_train").click().run())
+    finished(at, JOB)
+    at.session_state[QUESTION.key("tabs")] = "Nearest items"
+    for brought, called in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
+        at.session_state[keys.ITEM_NAMES] = brought
+        fine(at.run())
+        assert f"Nearest to {called}" in shown_texts(at)
+        (nearest,) = [one.value for one in at.dataframe if "Adaptive" in one.value.columns]
+        assert all(str(cell).startswith(called) for cell in nearest.to_numpy().ravel())
+        assert not any("diary" in text for text in (shown_texts(at), nearest.to_csv()))
+    assert "it names 40 of the 40 items in the data" in shown_texts(at)
+
+
 def test_train_again_and_stop_keeps_the_earlier_result(
     trained: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
