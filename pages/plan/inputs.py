@@ -69,14 +69,14 @@ def _editor() -> None:
                 options=[kind.value for kind in Released], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
-                help="Of a quantile: 0.5 is the median", format="%g", width="small"
+                help="Of a quantile: 0.5 is the median", format="%g", width=70
             ),
             WANTED: st.column_config.TextColumn(
                 help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
-                width="small",
+                width=120,
             ),
             WEIGHT: st.column_config.NumberColumn(
-                help="How much its squared error counts; 1 where empty", format="%g", width="small"
+                help="How much its squared error counts; 1 where empty", format="%g", width=90
             ),
         },
         alt="The numbers that are released, with the wanted error and the weight of each",

@@ -190,7 +190,7 @@ def sentence(noises: Noises, found: PlanFound, parameters: PlanParameters) -> st
     else:
         both_said = (
             f"with Laplace noise {sizes[parameters.objective].format(said[0])}, and with Gaussian noise at {at} "
-            f"{said[1]} times"
+            f"{'they are' if parameters.objective is Objective.SUM else 'it is'} {said[1]} times"
         )
     return f"{best}. As {program} draws them, {both_said}. {_spent(noises, found, parameters)}"
 

@@ -85,23 +85,29 @@ def errors(found: PlanFound, data: Dataset) -> Plot:
 
 
 def shares(found: PlanFound, data: Dataset) -> Plot:
-    """Share of the budget of each line, in the plan and in an equal split."""
+    """Share of the budget of each line, in the plan and in an equal split, and of what all wanted errors need."""
     names = [line.planned.line.what for line in found.lines]
-    most = max(max(line.share for line in found.lines), 1.0 / len(names))
+    columns = {
+        "share": np.array([line.share for line in found.lines]),
+        "equal_share": np.array([line.share for line in found.equal]),
+    }
+    bars: list[Item] = [
+        Bars("This plan", "released", "share", Look.CAP),
+        Bars("Equal split", "released", "equal_share", Look.USUAL),
+    ]
+    total = float(found.needed.sum())
+    if 0.0 < total < np.inf:  # Else one of them is never reached, or all are without any budget.
+        columns["needed_share"] = found.needed / total
+        bars.append(Bars("What all wanted errors need", "released", "needed_share", Look.SMOOTH))
+    most = max(float(column.max()) for column in columns.values())
     return Plot(
         "plan-shares",
         "Shares of the budget",
         f"{_largest(found)} An equal split gives {wording.percent(1.0 / len(names))} to each.",
         Axis("number", "", (0.0, 1.0), Scale.NAMES, title=" "),
         Axis("share of the budget", "", (0.0, min(1.0, 1.1 * most)), Scale.PERCENT, number=".1%"),
-        {
-            "share": np.array([line.share for line in found.lines]),
-            "equal_share": np.array([line.share for line in found.equal]),
-        },
-        (
-            Bars("This plan", "released", "share", Look.CAP),
-            Bars("Equal split", "released", "equal_share", Look.USUAL),
-        ),
+        columns,
+        tuple(bars),
         data.provenance,
         {"released": names},
         height=360,

@@ -97,12 +97,20 @@ def _of_line(line: DrawnLine, number: int) -> Number:
     return Number(
         wording.capital(line.planned.line.what),
         amount(line, line.error),
-        f"{_bound(line)}, {wording.percent(line.share)} of the budget",
+        f"{_bound(line)}, {_share(line)} of the budget",
         f"Root mean squared error; wanted: {amount(line, line.planned.wanted)}.",
         line.error,
         line.planned.unit,
         f"error_{number}",
     )
+
+
+def _share(line: DrawnLine) -> str:
+    """Its share of the budget; a quantile that errs least with nearly nothing has a millionth."""
+    return f"< {wording.percent(LITTLE, 1)}" if 0.0 < line.share < LITTLE else wording.percent(line.share)
+
+
+LITTLE = 1e-4
 
 
 def amount(line: DrawnLine, value: float) -> str:
@@ -140,7 +148,7 @@ def table(found: PlanFound) -> dict[str, list[str]]:
     lines = found.lines
     return {
         "release": [line.planned.line.what for line in lines],
-        "share": [wording.percent(line.share) for line in lines],
+        "share": [_share(line) for line in lines],
         takes: [wording.number(line.amount) for line in lines],
         "bound": [_bound(line) for line in lines],
         "error": [("✓ " if line.reached else "") + amount(line, line.error) for line in lines],

@@ -59,6 +59,9 @@ def test_the_curves_pass_through_the_plan():
         assert read == pytest.approx(line.error / line.planned.wanted, rel=0.02)
     for make in said.plots.values():
         assert figure(make()).data
+    columns = said.plots["plan-shares"]().columns
+    assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
+    assert int(np.argmax(columns["needed_share"])) == said.found.eater
     named = [trace.name for trace in figure(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1
@@ -82,6 +85,7 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
     never = answer("mean within 0.001; rows", SHOP)
     assert math.isinf(never.found.enough)
     assert never.numbers[0].value is None
+    assert "needed_share" not in never.plots["plan-shares"]().columns
     assert "Never reached" in never.detail
     with pytest.raises(InvalidInput, match="No ε is enough for mean"):
         answer("mean within 0.001; rows", objective=Objective.REACH)
