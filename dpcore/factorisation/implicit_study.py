@@ -82,7 +82,7 @@ class ImplicitStudy:
     delta: float = 1e-5
     settings: ImplicitSettings = field(default_factory=ImplicitSettings)
     reference: ImplicitSettings = field(
-        default_factory=lambda: ImplicitSettings(dimension=16, sweeps=8, unobserved=0.2)
+        default_factory=lambda: ImplicitSettings(dimension=12, sweeps=8, unobserved=0.1)
     )
     max_items: int = 50
     count_share: float = 0.12

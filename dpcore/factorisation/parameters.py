@@ -15,7 +15,10 @@ from dpcore.factorisation.descent import Steps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.growth import Growth
-from dpcore.factorisation.model import OWN, FactorSettings, RatingRange
+from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
+from dpcore.factorisation.implicit import ImplicitSettings
+from dpcore.factorisation.implicit_study import ImplicitStudy
+from dpcore.factorisation.model import LARGEST_RATING, OWN, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
@@ -27,6 +30,9 @@ MOST_EPSILONS = 4
 MOST_REPEATS = 20
 LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=143.1)
 """The size of MovieLens 10M: 10 million ratings."""
+CHOICE_SPREAD = 1.5
+"""How much taste decides what generated users choose, for implicit feedback: else there is nothing to recommend but
+what is popular."""
 GROWTH_USERS = (3_000, 6_000, 12_000, 25_000, 50_000)
 """Numbers of users for which growth is simulated."""
 
@@ -74,6 +80,8 @@ class FactorisationParameters:
         repeats: Seeds of a training.
         train_seed: Of splits and noise.
         item: Whose neighbours are shown, by popularity: 1 for the item with the most ratings.
+        chosen_from: Of implicit feedback: ratings of at least this count as chosen.
+        unobserved: Of implicit feedback: alpha_0, the weight of a pair that was not chosen.
 
     Raises:
         InvalidInput: All problems at once.
@@ -103,6 +111,8 @@ class FactorisationParameters:
     repeats: int = 3
     train_seed: int = 1
     item: int = 1
+    chosen_from: float = 4.0
+    unobserved: float = 0.5
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -121,6 +131,8 @@ class FactorisationParameters:
             problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
             problems.whole(1, MOST_REPEATS, repeats=self.repeats)
             problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
+            problems.between(-LARGEST_RATING, LARGEST_RATING, chosen_from=self.chosen_from)
+            problems.between(1e-3, 100.0, unobserved=self.unobserved)
             self._check_epsilons(problems)
 
     def _check_generator(self, problems: Problems) -> None:
@@ -188,6 +200,17 @@ class FactorisationParameters:
         """What *Train* runs."""
         settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own=OWN)
         return built_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
+
+    @property
+    def implicit_study(self) -> ImplicitStudy:
+        """What *Train on choices* runs; dimension, sweeps and ridges are those of `ImplicitSettings`."""
+        return built_from(
+            ImplicitStudy,
+            self,
+            settings=ImplicitSettings(unobserved=self.unobserved),
+            ridge_to_noise=IMPLICIT_RIDGE,
+            seed=self.train_seed,
+        )
 
     @property
     def large_study(self) -> Study:

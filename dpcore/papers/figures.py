@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.data_owners import paper as huang
 from dpcore.factorisation import paper as krichene
+from dpcore.factorisation import paper_recall as krichene_recall
 from dpcore.learning import paper as amin_learning
 from dpcore.multitask import paper as krichene_tasks
 from dpcore.regression import paper as epasto
@@ -16,6 +17,7 @@ FIGURES: tuple[PaperFigure, ...] = (
     *amin_learning.FIGURES,
     *huang.FIGURES,
     *krichene.FIGURES,
+    *krichene_recall.FIGURES,
     *krichene_tasks.FIGURES,
 )
 """All, by paper and in its order."""

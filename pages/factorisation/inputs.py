@@ -16,7 +16,7 @@ from pages.shared.session import stand_ins
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
 """What a public demo trains at most, about the defaults."""
-IN_TABS = ("item", "train_epsilons", "repeats", "train_seed")
+IN_TABS = ("item", "train_epsilons", "repeats", "train_seed", "chosen_from", "unobserved")
 """Fields without which the page answers all the same."""
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.factorisation.answer import FactorisationFound, answered, words
 from dpcore.factorisation.parameters import FactorisationParameters
-from pages.factorisation import cached, growth, inputs, tabs, work
+from pages.factorisation import cached, growth, implicit, inputs, tabs, work
 from pages.factorisation.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -32,6 +32,7 @@ def body(places: layout.Places) -> None:
             "Rare and popular items": lambda: tabs.popularity(answer),
             "Nearest items": lambda: tabs.likeness(found, data),
         },
+        "Implicit feedback": lambda: implicit.show(found),
         "Size": {
             "How many users?": lambda: growth.show(parameters),
             "Large size": lambda: tabs.large(parameters),

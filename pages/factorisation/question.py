@@ -170,9 +170,21 @@ QUESTION = Question(
         "item": Field(
             "Item, by popularity", "1 is the item with the most ratings.", sentence="The item", width=180
         ),
+        "chosen_from": Field(
+            "Chosen from a rating of",
+            "Ratings of at least this count as choices, and all others as none. The paper takes 4 of 5.",
+            sentence="What counts as chosen",
+            width=180,
+        ),
+        "unobserved": public(
+            "Weight of what was not chosen, α₀",
+            "How much a pair that was not chosen counts as a no, against 1 for one that was.",
+            sentence="The weight of what was not chosen",
+            width=250,
+        ),
     },
     also=item_list.ENTRIES
     | From.PUBLIC.each("tabs", "measure", "paper_figure")
-    | From.DATA.each("train_job", "large_job", "growth_job", "earlier"),
+    | From.DATA.each("train_job", "large_job", "growth_job", "implicit_job", "earlier"),
     propose=propose,
 )

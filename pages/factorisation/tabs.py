@@ -11,6 +11,7 @@ from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
+from dpcore.factorisation import paper_recall
 from dpcore.factorisation.answer import FactorisationFound, words
 from dpcore.factorisation.answer import plots as core_plots
 from dpcore.factorisation.answer.found import verdict
@@ -31,6 +32,8 @@ from pages.shared.screen import paper, plots
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
+NOT_ANSWERED = ("item", "chosen_from", "unobserved")
+"""Fields that only a tab uses, and no report says."""
 
 
 def budget(answer: Answer) -> None:
@@ -43,8 +46,8 @@ def budget(answer: Answer) -> None:
 
 
 def paper_figures() -> None:
-    """Figures 1 and 3 of the paper at its setting, on generated ratings."""
-    paper.show(FIGURES, QUESTION.key("paper_figure"))
+    """The paper's figures at its setting, on generated ratings and choices."""
+    paper.show((*FIGURES, *paper_recall.FIGURES), QUESTION.key("paper_figure"))
 
 
 def popularity(answer: Answer) -> None:
@@ -164,7 +167,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
     if not own:
         source = replace(take_away.source(disclosure=kind), cell=_generated_cell)
     descent = parameters.algorithm is Algorithm.DESCENT
-    unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), "item"}
+    unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), *NOT_ANSWERED}
     asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))
     take_away.draw(
         "factorisation",

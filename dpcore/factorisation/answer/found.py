@@ -189,7 +189,7 @@ def asked_of(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spend
 
 NOT_COMPARED = (
     "max_items", "exponent", "count_share", "dimension", "user_ridge", "ridge_to_noise", "lowest", "highest",
-    "gradient_bound", "train_epsilons", "repeats", "train_seed", "item",
+    "gradient_bound", "train_epsilons", "repeats", "train_seed", "item", "chosen_from", "unobserved",
 )  # fmt: skip
 
 

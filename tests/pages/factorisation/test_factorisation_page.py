@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +18,16 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
-from dpcore.factorisation import answer, files
+from dpcore.factorisation import answer, files, implicit_study
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import found as core
-from dpcore.factorisation.answer import growth, plots, words
+from dpcore.factorisation.answer import growth, plots, recommending, words
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.growth import GrowthResult
+from dpcore.factorisation.implicit import chosen
+from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS
-from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
+from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, FactorisationParameters, RatingSource
 from dpcore.factorisation.study import KINDS, MEANS, SCHEMES, Kind, StudyResult, run
 from dpcore.report.plotly_figures import figure
 from pages.factorisation.question import QUESTION, propose
@@ -58,6 +61,7 @@ TABS = (
     "Who gets the budget",
     "Rare and popular items",
     "Nearest items",
+    "Implicit feedback",
     "How many users?",
     "Large size",
     layout.DOWNLOADS,
@@ -182,6 +186,34 @@ def test_figures_draw_what_was_computed() -> None:
     assert float(row["rmse"]) == result.rmse[KINDS.index(Kind.TAIL), 1, 1, 0]
 
 
+def test_recall_is_said_with_its_interval_and_drawn() -> None:
+    study = replace(ASKED.implicit_study, epsilons=(1.0, 5.0), repeats=3)
+    recall = np.full((len(RECOMMENDERS), 2, 3, 1 + BUCKETS), np.nan)
+
+    def said(adaptive: tuple[float, ...], epsilon: float = 5.0) -> str:
+        # Three seeds with popular items at 0.20, 0.21 and 0.22: differences are paired.
+        recall[RECOMMENDERS.index(Recommender.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
+        recall[RECOMMENDERS.index(Recommender.ADAPTIVE), 1] = np.array(adaptive)[:, None]
+        found = ImplicitResult(study, recall, np.arange(60), {}, True)
+        return recommending.sentence(found, epsilon)
+
+    better = said((0.30, 0.32, 0.31))
+    # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
+    assert "**factorise with adaptive weights**" in better
+    assert "0.310 against 0.210, a difference of +0.100 ± 0.025" in better
+    assert said((0.30, 0.32, 0.31), 1.0).startswith("At ε = 5")  # The only one that is done.
+    assert "**recommend what is popular**" in said((0.10, 0.12, 0.11))
+    assert "**not clear**" in said((0.21, 0.20, 0.23))
+    assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
+    drawn = figure(
+        recommending.recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
+    )
+    (line,) = [one for one in drawn.data if one.name == Recommender.ADAPTIVE.value]
+    assert np.asarray(line.y)[1] == pytest.approx(0.31)
+    nothing = ImplicitResult(study, np.full_like(recall, np.nan), np.arange(60), {}, False)
+    assert recommending.sentence(nothing, 1.0).startswith("Nothing is trained")
+
+
 def test_growth_is_said_with_its_spread_over_seeds() -> None:
     asked = ASKED.growth((1_000, 2_000, 4_000))
 
@@ -259,6 +291,32 @@ def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest
     fine(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
     fine(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
     assert figure_keys(trained)[0] == "factorisation_errors"
+
+
+def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
+    job = QUESTION.key("implicit_job")
+    trained.session_state[QUESTION.key("tabs")] = "Implicit feedback"
+    fine(trained.run())
+    fine(trained.button(key="factorisation_train_choices").click().run())
+    finished(trained, job)
+    of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
+    expected = implicit_study.run(chosen(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
+    assert recommending.sentence(expected, 1.0) in shown_texts(trained)
+    assert "factorisation_recall" in figure_keys(trained)
+    fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
+    assert "This is for earlier settings; train again" in shown_texts(trained)
+    fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
+
+
+def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
+    at = on_data(rated(Disclosure.PUBLIC), PAGE)
+    at.session_state[QUESTION.key("tabs")] = "Implicit feedback"
+    at.session_state[QUESTION.key("repeats")] = 1.0
+    at.session_state[QUESTION.key("chosen_from")] = 6.0
+    fine(at.run())
+    fine(at.button(key="factorisation_train_choices").click().run())
+    finished(at, QUESTION.key("implicit_job"))
+    assert "No rating is at least 6" in errors(at) + shown_texts(at)
 
 
 def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:

@@ -1,0 +1,109 @@
+"""Implicit feedback on the page Factorisation: recall over epsilon, trained on what users chose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.progress import ShouldStop
+from dpcore.factorisation.answer import FactorisationFound, recommending
+from dpcore.factorisation.answer.plots import BUCKET_NAMES
+from dpcore.factorisation.implicit import chosen
+from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, run
+from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
+from pages.factorisation.question import QUESTION
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.screen import plots
+
+JOB = QUESTION.key("implicit_job")
+
+
+def show(found: FactorisationFound) -> None:
+    """The tab: what counts as chosen, the button, recall over epsilon and by popularity."""
+    parameters = found.parameters
+    own = parameters.source is RatingSource.DATA
+    st.markdown(
+        "**What should be recommended?** It counts what users chose, not how they rate it; what they did not choose "
+        "counts a little as *no*. Users are held out whole, and a fifth of what they chose is to be found among the "
+        "first 20 recommended. "
+        + (
+            "Of your ratings, those from the number below on are choices."
+            if own
+            else "These choices are generated as the settings say, and here taste decides what is chosen."
+        )
+    )
+    fields.draw_row(QUESTION, *(("chosen_from", "unobserved") if own else ("unobserved",)))
+    asked = _question(found)
+    if jobs.watch(JOB, "Training on choices"):
+        held = jobs.so_far_of(JOB)
+    else:
+        study = parameters.implicit_study
+        st.button(
+            f"Train on choices, {wording.counted(study.repeats, 'seed')}",
+            icon=":material/model_training:",
+            key="factorisation_train_choices",
+            on_click=_start,
+            args=(found,),
+            help="About as long as a third of *Train*.",
+        )
+        held = jobs.result_of(JOB)
+    if held is None:
+        return
+    question, result = held
+    if question != asked:
+        st.caption(":material/history: This is for earlier settings; train again for the new ones.")
+    if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
+        st.info("Stopped before the first model was done.", icon=":material/stop_circle:")
+        return
+    st.markdown(recommending.sentence(result, parameters.epsilon))
+    plots.draw_titled(recommending.recall(result, found.table.disclosure))
+    _show_table(result, parameters)
+    cards.label(found.table.disclosure)
+
+
+def _question(found: FactorisationFound) -> tuple[object, ...]:
+    parameters = found.parameters
+    study = replace(parameters.implicit_study, epsilons=(1.0,))
+    return found.table.key, study, parameters.train_epsilons, parameters.chosen_from
+
+
+def _start(found: FactorisationFound) -> None:
+    parameters, ratings = found.parameters, found.table.ratings
+
+    def work(tell: jobs.Tell, stop: ShouldStop) -> ImplicitResult:
+        if parameters.source is RatingSource.DATA:
+            choices = chosen(ratings, parameters.chosen_from)
+        else:
+            of = replace(parameters.population, choice_spread=CHOICE_SPREAD)
+            choices = chosen(of.draw(np.random.default_rng(parameters.data_seed)))
+        return run(choices, parameters.implicit_study, tell, stop)
+
+    jobs.start(JOB, _question(found), work, heavy=True)
+
+
+def _show_table(result: ImplicitResult, parameters: FactorisationParameters) -> None:
+    """Recall of each model by popularity, at the largest epsilon that is done."""
+    done = np.isfinite(result.recall[:, :, 0, 0]).all(axis=0)
+    if not done.any():
+        return
+    at = int(np.flatnonzero(done)[-1])
+    table: dict[str, list[object]] = {"Model": [model.value for model in RECOMMENDERS]}
+    means = [result.over_seeds(model).mean[at] for model in RECOMMENDERS]
+    for place, name in enumerate(("All", *BUCKET_NAMES)):
+        table[name] = [float(mean[place]) for mean in means]
+    epsilon = wording.entered(result.study.epsilons[at])
+    st.markdown(
+        f"**By popularity, at ε = {epsilon}.** Recall at 20 over all items; by fifths of the items at 100 on the "
+        "rarest to 20 on the most chosen."
+    )
+    tables.show(
+        table,
+        "Recall of each model, over all items and by popularity",
+        "factorisation_recall_table",
+        dict.fromkeys([name for name in table if name != "Model"], "%.3f"),
+    )
