@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.answer import Answer
 from dpcore.code import Code, Library, write
 from dpcore.common.errors import refusal
+from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script
 
@@ -127,6 +128,8 @@ class Reply:
             InvalidInput: There is none of that key.
         """
         figures = self.figures
+        if not figures:
+            raise refusal("there is no figure of this")
         if key and key not in figures:
             raise refusal(f"there is no figure {key!r}; there are {', '.join(figures)}")
         return figures[key or next(iter(figures))]
@@ -158,6 +161,63 @@ class Reply:
     def forms(self) -> Mapping[str, Any]:
         """What ``code`` can be written of, by name: the cap and the smooth weights, say."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
+
+    def draw(
+        self,
+        epsilon: float | None = None,
+        *,
+        largest: int = 10_000,
+        margin: float = 0.0,
+        unit: float | None = None,
+        highest_amount: float | None = None,
+        charge: Charge | None = None,
+    ) -> Drawn:
+        """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
+
+        The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
+        has the epsilon of both. Nothing here keeps an account: keep your own.
+
+        Args:
+            epsilon: Of the draw, on top of that of the release; by default 0.1. For `private_bound` its own settings
+                hold.
+            largest: Public maximum of rows per user; no bound above it is drawn.
+            margin: Of sums and counts: how many users more than 1/epsilon to leave above the bound.
+            unit: Of sums per group: what amounts are rounded to, public.
+            highest_amount: Of sums per group: public maximum of one user's amount in a group.
+            charge: Told what the draw guarantees before anything is drawn.
+
+        Returns:
+            What was drawn, with its label and its program, and with nothing else of the data.
+
+        Raises:
+            InvalidInput: Nothing needs to be drawn, something is lacking (a public number, say), or the data are
+                beyond what a draw can hold; the sentence says which.
+        """
+        from dpcore.private_choice.answer import drawing
+
+        data = self.data
+        if data is None or self.answer.setting is None:
+            raise refusal("there is no private draw for this answer")
+        if data.release is not None:
+            raise refusal(
+                "these data are a DP release, and the data behind it are not here",
+                remedy="A bound that is read off a release may be published",
+            )
+        own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
+        of = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+        beside = drawing.Beside(**of if own is None else {"epsilon": own, **of})
+        asked = drawing.asked_for(self.answer, data, beside)
+        if asked is None:
+            raise refusal(
+                "how many rows users have is public here",
+                remedy="A bound that is read off these numbers alone needs no draw",
+            )
+        if isinstance(asked, drawing.Lacking):
+            named = " ".join(f"{name}=…" for name in asked.settings)
+            raise refusal(asked.said.rstrip("."), remedy=named)
+        drawn = drawing.draw(asked, data, charge)
+        answer = drawing.answered(self.answer, drawn, asked, data)
+        return Drawn(answer, self.call, self.package, self.asks)
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.
@@ -263,3 +323,41 @@ class Reply:
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
             notebook.display(self.figure())
+
+
+class Drawn(Reply):
+    """A bound that was drawn privately: a release, which may be published under its label.
+
+    Of the data it was drawn from it holds nothing, so that it has no figures and cannot be computed again.
+    """
+
+    def to_json(self) -> str:
+        """What was drawn, the question of the draw, and its guarantee, as JSON; nothing that was entered beside."""
+        assert self.answer.choice is not None
+        return self.answer.choice()
+
+    def report(self, path: str | Path) -> Path:
+        """A report shows the data.
+
+        Raises:
+            InvalidInput: Always.
+        """
+        raise refusal(
+            "a report is of the data, which a drawn bound does not hold; print it, or take its JSON"
+        )
+
+    def draw(self, *given: Any, **named: Any) -> Drawn:
+        """Another draw is one of the reply that this one was drawn from.
+
+        Raises:
+            InvalidInput: Always.
+        """
+        raise refusal("this was drawn already", remedy="Draw another from the first reply; it costs again")
+
+    def open(self, *given: Any, **named: Any) -> str:
+        """The app opens questions, with their data.
+
+        Raises:
+            InvalidInput: Always.
+        """
+        raise refusal("a bound that was drawn has no page; open the reply that it was drawn from")

@@ -161,6 +161,28 @@ def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path)
         assert part in err
 
 
+def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written(run, tmp_path):
+    learner = ("learning", EVENTS, "--user", "user_id", "--epsilon", "1", "--public-rows", "3000")
+    code, out, _ = run(*learner, "--draw", "0.5", "--largest", "500")
+    assert code == 0
+    assert "the release adds ε = 1: ε = 1.5 in all" in out
+    assert out.splitlines()[-1].startswith("DP release (epsilon = 0.5, add or remove one user")
+    told = json.loads(run(*learner, "--draw", "0.5", "--json")[1])
+    assert told["question"]["label"] == "public input"
+    assert "epsilon = 0.5 (bound) + 1 (this" in run(*learner, "--draw", "0.5", "--code", "python")[1]
+    for wrong, part in (
+        ((*learner, "--draw", "0.5", "--report", tmp_path / "x.html"), "without --draw"),
+        ((*learner, "--largest", "5"), "goes with --draw"),
+        ((*learner[:-2], "--draw", "0.5"), "--public-rows …"),
+        ((*learner, "--draw", "x"), "psilon of the draw"),
+        (("mean", EVENTS, *OPTIONS, "--counts", "public", "--draw", "1"), "needs no draw"),
+    ):
+        code, out, err = run(*wrong)
+        assert (code, out) == (2, "")
+        assert part in err
+    assert not (tmp_path / "x.html").exists()
+
+
 class Said(str):
     """An answer of which nothing but its text is read."""
 

@@ -16,7 +16,7 @@ from dpcore import questions
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
-from dpcore.reply import LIBRARIES
+from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import settings_file
 from sweet_spot.command import WIDTH
 
@@ -32,6 +32,13 @@ SEVERAL = ("user", "group", "features")
 """Arguments that several columns may be."""
 BY_COLUMN = {"levels": "EMAIL,PHONE", "ranges": "0,400"}
 """Settings with an entry for each column, and what one may be."""
+
+
+DRAWN = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
+"""Calls whose bound can be drawn privately."""
+OF_GROUPS = ("unit", "highest_amount")
+BESIDE_A_DRAW = ("largest", "margin", *OF_GROUPS)
+"""Options of a draw beside its epsilon, called as `dpcore.reply.Reply.draw` calls them."""
 
 
 class NotWrittenError(Exception):
@@ -55,6 +62,10 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings = vars(given)
     paths, report = settings.pop("data"), settings.pop("report")
     as_json, library = settings.pop("json"), settings.pop("code")
+    beside = ("draw", *BESIDE_A_DRAW) if name in DRAWN else ()  # Others have settings of these names.
+    to_draw = {key: settings.pop(key) for key in beside if key in settings}
+    if to_draw:
+        _check_draw(parser, to_draw, report)
     if unknown and not unknown[0].startswith("--"):
         parser.error(f"unrecognized arguments: {unknown[0]}")
     # The call says which setting may be meant; what stands behind it goes with it.
@@ -74,6 +85,8 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     reply = questions.reply_of(name, paths or None, settings)
     for note in () if reply.data is None else reply.data.notes:
         print(note, file=sys.stderr)
+    if to_draw:
+        reply = reply.draw(to_draw.pop("draw"), **to_draw)
     if library is not None:
         sys.stdout.write(reply.code(library))
         form, *others = reply.forms
@@ -118,6 +131,8 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
     )
     for key, one in asked.items():
         _add(parser, key, one.default, hints.get(key), told[key])
+    if name in DRAWN:
+        _add_draw(parser, name)
     written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     written.add_argument(
         "--json", action="store_true", default=False, help="the whole answer as JSON (docs/report.md)"
@@ -136,6 +151,38 @@ def _held(paths: list[str]) -> dict[str, Any]:
     if len(paths) > 1:
         raise refusal(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
     return settings_file.read(paths[0]) if paths else {}
+
+
+def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
+    """The options of a private draw of the bound, with the words of `Reply.draw`."""
+    doc = inspect.getdoc(Reply.draw) or ""
+    told = dict(
+        re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE)
+    )
+    of = parser.add_argument_group(
+        "a private draw",
+        "The bound is drawn from the data with an ε of its own, a release: it costs at every call.",
+    )
+    of.add_argument(
+        "--draw",
+        type=_number,
+        metavar="EPSILON",
+        default=argparse.SUPPRESS,
+        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written",
+    )
+    for key in BESIDE_A_DRAW:
+        if (name == "group_bounds") or key not in OF_GROUPS:
+            text = " ".join(told[key].split()).rstrip(".").replace("%", "%%")
+            of.add_argument(_flag(key), type=_number, metavar="NUMBER", default=argparse.SUPPRESS, help=text)
+
+
+def _check_draw(parser: argparse.ArgumentParser, to_draw: dict[str, Any], report: Path | None) -> None:
+    if "draw" not in to_draw:
+        parser.error(f"{_flag(next(iter(to_draw)))} goes with --draw")
+    if report is not None:
+        parser.error(
+            "--report shows the data, which a bound that is drawn does not: ask for it without --draw"
+        )
 
 
 def _joined(arguments: list[str]) -> list[str]:

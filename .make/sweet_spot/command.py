@@ -82,7 +82,8 @@ def _ask(command: str, arguments: list[str]) -> int:
     except InvalidInput as refused:
         for problem in refused.problems:
             # A sentence about a call names its arguments as a call has them.
-            print(re.sub(r"(\w+)=…", r"--\1 …", problem.sentence), file=sys.stderr)
+            named = re.sub(r"(\w+)=…", lambda found: f"--{found[1].replace('_', '-')} …", problem.sentence)
+            print(named, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

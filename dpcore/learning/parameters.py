@@ -44,7 +44,7 @@ WITHOUT_SHARES = {
 """The paper's bound with the same knowledge of Var(H), for samples of which only the share kept is known."""
 
 
-NOT_ABOUT_DATA = ("own_cap", "alpha", "population_rows", "draws")
+NOT_ABOUT_DATA = ("own_cap", "public_rows", "alpha", "population_rows", "draws")
 """Fields of `LearningParameters` that do not change the answer for the data."""
 
 
@@ -74,6 +74,8 @@ class LearningParameters:
         alpha: Power law of the figures on a population, p_j proportional to j^-(1 + alpha).
         population_rows: n in those figures.
         draws: Samples drawn to reproduce figure 3.
+        public_rows: About how many rows there are, a number that may be public, which a private draw of the cap needs;
+            None for none. The answer does not depend on it.
 
     Raises:
         InvalidInput: All problems at once, in the page's words.
@@ -92,6 +94,7 @@ class LearningParameters:
     alpha: float = 0.5
     population_rows: int = 10**6
     draws: int = 100
+    public_rows: int | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -108,6 +111,8 @@ class LearningParameters:
             problems.between(0.0, 1e6, **finite)
             if self.own_cap is not None:
                 problems.whole(1, MAX_SIZE, **{"your own bound": self.own_cap})
+            if self.public_rows is not None:
+                problems.whole(1, MAX_SIZE, **{"the public number of rows": self.public_rows})
             problems.between(*ALPHA_RANGE, **{"the exponent α": self.alpha})
             problems.whole(10, MAX_SIMULATED_ROWS, **{"the number of rows n": self.population_rows})
             problems.whole(1, MAX_DRAWS, **{"the number of samples": self.draws})
@@ -146,7 +151,8 @@ class LearningParameters:
     @property
     def about_population(self) -> LearningParameters:
         """The same without what does not change the figures on a population."""
-        return replace(self, own_cap=None, draws=LearningParameters(self.epsilon).draws)
+        draws = LearningParameters(self.epsilon).draws
+        return replace(self, own_cap=None, public_rows=None, draws=draws)
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """The question on given data."""

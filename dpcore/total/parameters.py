@@ -17,6 +17,8 @@ from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
 
 DEFAULT_DELTA = 1e-6
+HIGHEST_RANGE = (1e-6, 1e15)
+"""Of a public maximum of a total, in the unit of its column."""
 DELTA_RANGE = (1e-15, 0.5)
 """The exact Gaussian noise was checked over this range; with a delta near 1 hardly anything is promised."""
 
@@ -68,6 +70,8 @@ class TotalParameters:
         own_share: A quantile of the users' totals, as a share in [0, 1], to compare as a bound.
         runs: Runs of each simulated point.
         seed: Seed of the simulation.
+        highest_total: Public maximum of one user's total of a column, from what the quantity is, which a private draw
+            of its bound needs; None for none. The answer does not depend on it.
 
     Raises:
         InvalidInput: All problems at once.
@@ -84,6 +88,7 @@ class TotalParameters:
     own_share: float = 0.99
     runs: int = 1000
     seed: int = 0
+    highest_total: float | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -97,6 +102,8 @@ class TotalParameters:
             problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
 
     def _check_bounds(self, problems: Problems) -> None:
+        if self.highest_total is not None:
+            problems.between(*HIGHEST_RANGE, **{"the highest total": self.highest_total})
         if self.own_bound is not None:
             if self.summed is Summed.ROWS:
                 problems.whole(0, MAX_SIZE, **{"your own bound": self.own_bound})

@@ -187,4 +187,5 @@ QUESTION = Question(
     | From.PUBLIC.each("tabs", "measure", "paper_figure")
     | From.DATA.each("train_job", "large_job", "growth_job", "implicit_job", "earlier"),
     propose=propose,
+    proposed=("source", "lowest", "highest"),
 )

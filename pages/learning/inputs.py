@@ -37,6 +37,6 @@ def read(places: layout.Places) -> LearningParameters | None:
             # Those of the population stand in tabs, which a refused question does not show.
             QUESTION,
             unused=() if own else ("privacy_power",),
-            aside=(*QUESTION.own, *POPULATION),
+            aside=(*QUESTION.own, "public_rows", *POPULATION),
         )
     return parameters

@@ -95,6 +95,14 @@ QUESTION = Question(
             asked="Your own bound, rows per user",
             placeholder="rows",
         ),
+        # Public by what it is: the sentence beside it says so, and a guess will do.
+        "public_rows": public(
+            "Rows, about",
+            "A number of rows that may be public, for the private draw alone. Not from these data.",
+            renewed=True,
+            asked="Rows, about, for a private draw",
+            width=230,
+        ),
         "alpha": Field(
             "α of the population",
             "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users "

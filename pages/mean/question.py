@@ -146,5 +146,6 @@ QUESTION = Question(
     | From.VALUES.each("simulated_mean", "range_search")
     | From.DATA.each("simulation_job"),
     propose=propose,
+    proposed=("variance_source", "counts", "target", "likeness", "lower", "upper"),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

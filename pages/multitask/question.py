@@ -151,4 +151,5 @@ QUESTION = Question(
     | From.PUBLIC.each("tabs", "relative")
     | From.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,
+    proposed=("source",),
 )

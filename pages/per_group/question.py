@@ -176,4 +176,5 @@ QUESTION = Question(
     },
     also=From.PUBLIC.each("proposed", "tabs") | From.DATA.each("job", "job_earlier"),
     propose=propose,
+    proposed=("lower", "upper"),
 )

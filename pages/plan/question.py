@@ -106,5 +106,6 @@ QUESTION = Question(
         "tabs", "lines_proposed", "proposed", "editor_round", "editor_base", "editor_", "written"
     ),
     propose=propose,
+    proposed=("lines", "lower", "upper"),
     plans=True,
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.answer.value_range import KNOW
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
@@ -13,9 +15,10 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code as pair_code
-from dpcore.per_group.private_pair import PrivatePair
-from dpcore.private_choice import choice, release_bounds
-from dpcore.private_choice.answer import code
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.private_choice import choice
+from dpcore.private_choice.answer import code, drawing
+from dpcore.private_choice.answer.drawing import Beside
 from dpcore.private_choice.answer.words import NUMBER_NAMES, Drawn, Kind, shown
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Several, Wanted
@@ -64,17 +67,35 @@ def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     keep(wanted, lambda: choice.choose(problem, session.original().dataset.histogram, charge=session.record))
 
 
-def draw_bound(asked: BoundDraw) -> None:
+def draw_asked(asked: PrivateParameters | BoundDraw | PrivatePairProblem) -> None:
     """Draw the bound of another page's release, note what it costs, and keep it."""
     data = session.original().dataset
-    column = release_bounds.column_of(asked, data)
+    kind = Several.PAIR if isinstance(asked, PrivatePairProblem) else asked.wanted
+    keep(kind, lambda: drawing.draw(asked, data, session.record))
 
-    def draw() -> PrivateChoice:
-        return choice.choose(
-            asked.choice, release_bounds.drawn_from(asked, data), charge=session.record, column=column
-        )
 
-    keep(asked.wanted, draw)
+def beside() -> Beside:
+    """What a draw takes besides the settings of the release: as on this page."""
+
+    def held(name: str) -> float | None:
+        value = st.session_state.get(QUESTION.key(name))
+        return QUESTION.first(name) if value is None else float(value)
+
+    epsilon, largest, margin = (held(name) or 0.0 for name in ("epsilon_choice", "largest", "margin"))
+    return Beside(epsilon, int(largest), margin, held("pair_unit"), held("pair_largest"))
+
+
+def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
+    """The card of a page on private data with what was drawn in place of its own number."""
+    return replace(
+        card,
+        headline=drawn.headline,
+        numbers=drawn.numbers,
+        good_enough="",
+        detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
+        disclosure=drawn.disclosure,
+        code=drawn.code,
+    )
 
 
 def keep(kind: Kind, draw: Callable[[], Drawn]) -> Drawn | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.code.forms import summed_column
+from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -14,9 +16,10 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout
 
 SUM_OF_A_COLUMN = (
-    "The bound is on rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your "
-    "data* with *What is a contribution?*: the total of that column. A row is then one unit of it, and so is the bound."
+    "The bound is on rows, so it is for a **count of rows**. The bound of a **sum of a column** is drawn on *Sum and "
+    "count*."
 )
+SUM_OF_THE_TOTAL = "A row is one unit of {} here, so the bound is for its **sum**."
 OF_ONE_QUESTION = {
     "variance_share": (Wanted.SMOOTH, Wanted.CAP),
     "user_share": (Wanted.SMOOTH, Wanted.CAP),
@@ -40,7 +43,8 @@ def read(data: Dataset, places: layout.Places) -> PageParameters | None:
         _more(wanted)
     with places.notes:
         if wanted is Wanted.SUM:
-            st.caption(SUM_OF_A_COLUMN)
+            column = summed_column(data)
+            st.caption(SUM_OF_THE_TOTAL.format(plain(column)) if column else SUM_OF_A_COLUMN)
         unused = _unused()
         usual = {name: QUESTION.first(name) for name in OF_ONE_QUESTION if name in unused}
         found: PageParameters | None = fields.build(QUESTION, unused=unused, instead=usual, aside=IN_TABS)

@@ -184,8 +184,6 @@ QUESTION = Question(
         "drew",
         "variance_followed",
         "users_followed",
-        "total_largest",
-        "learner_rows",
     )
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,

@@ -156,7 +156,7 @@ def pair() -> None:
     if isinstance(asked, str):
         st.info(asked)
         return
-    way = on_pair.PairWay(asked, data)
+    way = on_pair.PairWay(asked)
     st.markdown(f"{words.usual_cost(asked)} What is released is set on *Per group*.")
     st.button(way.name, key="private_pair_draw", icon=":material/casino:", help=way.help, on_click=way.draw)
     st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")

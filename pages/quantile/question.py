@@ -164,4 +164,5 @@ QUESTION = Question(
     also=From.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | From.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
+    proposed=("bound_from", "neighbours", "low", "high"),
 )

@@ -10,7 +10,8 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout
 from pages.total.question import QUESTION
 
-IN_TABS = ("own_share", "runs", "seed")
+IN_TABS = ("highest_total", "own_share", "runs", "seed")
+"""Fields that stand elsewhere on the page, so that a refused one does not take the answer away."""
 
 
 def start() -> None:

@@ -82,6 +82,13 @@ QUESTION = Question(
         "upper": of_values(
             "Highest total U", _RANGE, asked="Highest total, U", placeholder="proposed", width=150
         ),
+        "highest_total": public(
+            "Highest total of one user",
+            "Public: from what the quantity is. No bound above it is drawn. For the private draw alone.",
+            renewed=True,
+            asked="Highest total, for a private draw",
+            width=230,
+        ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(
             "Your own quantile",
@@ -93,5 +100,6 @@ QUESTION = Question(
     },
     also=From.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | From.DATA.each("job"),
     propose=propose,
+    proposed=("summed",),
     formerly={"noise": "mechanism"},
 )

@@ -93,7 +93,7 @@ def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any)
     )
 
 
-ASKED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper")
+ASKED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper", "highest_total")
 
 
 def show_files(data: Dataset, answer: Answer, signed: bool) -> None:

@@ -18,7 +18,7 @@ from tests.browser.test_journeys import choose_file
 MOST = 6
 """Actions after the file was chosen: presses, choices and entries."""
 SCREEN = {"width": 1280, "height": 800}
-PAID = "paid.csv"
+FILE = "orders.csv"
 NUMBER = r"([\d,]+(?:\.\d+)?)"
 
 
@@ -29,7 +29,8 @@ class Kind:
     Attributes:
         page: Title of its page.
         ends: Labels of the range that private values need.
-        total: Whether a column is added up; its private bound is drawn from totals.
+        picks: What is chosen first; empty for nothing.
+        public: Label of a public number that the private draw needs, and what is entered; empty for none.
         groups: Whether a public list of groups is needed.
         bounds: What the program calls them, in the order of the large number.
     """
@@ -37,27 +38,29 @@ class Kind:
     page: str
     bounds: tuple[str, ...]
     ends: tuple[str, ...] = ()
-    total: bool = False
+    picks: str = ""
+    public: tuple[str, str] = ("", "")
     groups: bool = False
 
 
 KINDS = (
     Kind("Mean", ("MAX_ROWS",), ("Lowest value L", "Highest value U")),
     Kind("Sum and count", ("MAX_ROWS",)),
-    Kind("Sum and count", ("LOW, HIGH",), total=True),
+    Kind("Sum and count", ("LOW, HIGH",), picks="Values", public=("Highest total of one user", "20000")),
     Kind("Quantile", ("THRESHOLD",), ("Lowest, L", "Highest, U")),
     Kind("Per group", ("MAX_GROUPS", "MAX_ROWS"), groups=True),
+    Kind("Learning under a bound", ("MAX_ROWS",), public=("Rows, about", "1000")),
 )
 
 
-def file_of(kind: Kind) -> tuple[str, bytes]:
-    """Purchases of 300 customers, most of whom have few; columns are remembered, hence others for totals."""
+def purchases() -> bytes:
+    """Of 300 customers, most of whom have few."""
     rng = np.random.default_rng(7)
-    lines = ["client,item,amount" if kind.total else "customer,product,spend"]
+    lines = ["customer,product,spend"]
     for customer, count in enumerate(np.minimum(rng.zipf(1.8, 300), 200)):
         for _ in range(count):
             lines.append(f"c{customer:03d},p{rng.integers(8)},{min(rng.gamma(2.0, 10.0), 99.0):.2f}")
-    return (PAID if kind.total else "orders.csv"), "\n".join(lines).encode() + b"\n"
+    return "\n".join(lines).encode() + b"\n"
 
 
 @dataclass
@@ -83,21 +86,18 @@ class Way:
 def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_path: Path) -> None:
     """The bounds of the program are those on the screen; no number is entered but public ones that a release states."""
     page.set_viewport_size(SCREEN)
-    for name, content in map(file_of, KINDS):
-        (tmp_path / name).write_bytes(content)
+    (tmp_path / FILE).write_bytes(purchases())
     page.goto(f"{app_url}/your-data")
     settle(page)
     page.get_by_text("Upload a file", exact=True).click()
     settle(page)
     programs = []
     for private in (True, False):
-        for name, content in dict(map(file_of, KINDS)).items():
-            common = file_in_use(page, name, content, private)
-            for kind in KINDS:
-                if file_of(kind)[0] == name:
-                    programs.append(path_of(page, kind, private, common))
-                    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data").click()
-                    settle(page)
+        common = file_in_use(page, private)
+        for kind in KINDS:
+            programs.append(path_of(page, kind, private, common))
+            page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data").click()
+            settle(page)
     assert len(programs) == 2 * len(KINDS)
     for number, text in enumerate(programs):
         # The public list of groups is the person's own to write, which the program asks for.
@@ -112,22 +112,15 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
     assert len(done.stdout.splitlines()) >= len(programs)
 
 
-def file_in_use(page: Page, name: str, content: bytes, private: bool) -> int:
-    """Bring a file; how many actions that took, which every way from it begins with."""
+def file_in_use(page: Page, private: bool) -> int:
+    """Bring the file; how many actions that took, which every way from it begins with."""
     bring = page.get_by_text("Bring another file")
     if bring.count():
         bring.click()
-    choose_file(page, name, content)
+    choose_file(page, FILE, purchases())
     way = Way(page)
     if not private:
         way.press(page.get_by_text("Yes: anybody may see them"))
-    if name == PAID and private:  # After that it is remembered.
-        way.press(page.get_by_text("More about users, groups and rows"))
-        counted = page.get_by_role("combobox", name="What is a contribution?")
-        counted.scroll_into_view_if_needed()
-        settle(page)  # A list that opens while the page still scrolls closes at once.
-        counted.click()
-        way.press(page.get_by_role("option", name=re.compile("The total of the value")))
     way.press(page.get_by_role("button", name="Use these data"))
     return way.actions
 
@@ -136,7 +129,11 @@ def path_of(page: Page, kind: Kind, private: bool, common: int) -> str:
     """The program at the end of the way; what is on the screen is looked at on it."""
     way = Way(page, common)
     way.press(page.locator(".st-key-your_data_offers").get_by_role("link", name=kind.page))
+    if kind.picks:
+        way.press(page.get_by_test_id("stMain").get_by_role("radio", name=kind.picks))
     if private:
+        if kind.public[0]:
+            way.enter(*kind.public)
         for label, text in zip(kind.ends, ("0", "100"), strict=False):
             way.enter(label, text)
         if kind.groups:

@@ -167,9 +167,9 @@ def _alike(found: LearningFound) -> str:
     kept = np.minimum(histogram.sizes, max(found.choice.cap, 1.0))
     times = math.sqrt(alike.design_effect(kept, histogram.users))
     return (
-        "the limit lets what is learnt differ from user to user, but takes rows of one user as independent draws. If a "
-        f"share ρ = {alike.ASSUMED_SHARE} of the variance of a loss lies between users, {wording.number(times)} times "
-        "the finite-sample part is nearer the truth."
+        "the limit lets users differ in what is learnt from them, but takes the rows of one user as independent draws. "
+        f"If a share ρ = {alike.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is "
+        f"about {wording.number(times)} times as large."
     )
 
 

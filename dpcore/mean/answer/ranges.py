@@ -323,9 +323,10 @@ def words(found: Ranges, joint: RangeChoice | None) -> list[str]:
     epsilon = of.problem.epsilon
     users = f"1/ε = {number(1.0 / epsilon)} {'user' if epsilon == 1.0 else 'users'} at the bound"
     said.append(
-        f"**Equal tails:** rows above U, and rows below L, weigh as much as {users} where the noise counts by its mean "
-        f"size: L = {number(low)}, U = {number(high)}. More cut costs more than the noise that it saves. By the root "
-        f"mean square the best range cuts off {number(found.users_beyond)} such users at an end."
+        f"**Equal tails**, a simple rule: the rows above U together weigh as much as {users}, and so do the rows below "
+        f"L. That gives L = {number(low)} and U = {number(high)}. By the mean size of the noise, cutting more costs "
+        f"more than it saves. By the root mean square, as the errors here, the best range cuts off "
+        f"{number(found.users_beyond)} such users at each end."
     )
     if not usable(found.of.problem, found.both):
         said.append(

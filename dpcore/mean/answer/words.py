@@ -133,9 +133,9 @@ VALUES_LEAK = (
     "**This is a private look**: the bound was read off the private values, so it leaks too. Take the worst case, or "
     "numbers from elsewhere."
 )
-LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose it without them."
+LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose it without these data."
 PRIVATE_COUNTS = (
-    "Counts are **private too** (neighbours add or remove one user); errors are delta-method approximations."
+    "Counts are **private too**: neighbours add or remove one user. Errors are approximations (delta method)."
 )
 
 
@@ -228,11 +228,11 @@ def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
         said.append(f"Error about **the mean of these rows**: {moved}.")
     elif found.of_table:
         # What else it rests on stands in the tab: this is on the first screen.
-        between = f"{wording.number(problem.user_share, 2)} of the variance lies between users"
+        between = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
         rests = between if problem.user_share else "rows are independent"
-        said.append(f"Error about **this table's mean**, if {rests}.")
+        said.append(f"Error about **this table's mean**. Assumed: {rests}.")
     elif problem.user_share:
-        said.append(f"Error as an estimate **for people like these**, if {share}.")
+        said.append(f"Error as an estimate **for people like these**. Assumed: {share}.")
     if read is not None and looks(parameters) and abs(read.slope) > CLEAR_SLOPE:
         clamped = read.clamped
         values = "higher" if read.slope > 0.0 else "lower"
@@ -277,7 +277,8 @@ def share_sentence(read: ReadValues) -> str:
     between = f"{wording.percent(share.low)} to {wording.percent(share.high)}"
     return (
         f"About {about} ({between}, leaving out each user in turn) of the variance of a value lies between users, read "
-        "off these values and as private as they are. The more, the less the further rows of one user add."
+        "off these values and as private as they are. The larger this share, the less a further row of the same user "
+        "tells."
     )
 
 
@@ -308,8 +309,8 @@ def _smooth_weights(found: MeanFound) -> str:
     if change == "the same":
         return "Smooth weights would gain nothing."
     return (
-        f"Smooth weights with a bound of {wording.number(found.smooth.threshold)} would reach "
-        f"{wording.number(smooth)}, {change}, if your library can weight rows."
+        f"If your library can weight rows, smooth weights with a bound of {wording.number(found.smooth.threshold)} "
+        f"err by {wording.number(smooth)}: {change}."
     )
 
 

@@ -15,7 +15,8 @@ from dpcore.per_group.answer.found import USEFUL, WORTH, PerGroupFound
 from dpcore.per_group.private_pair import COVERED
 from dpcore.per_group.words import OBJECTIVES
 
-LEAKS = "A pair read off your data is private as they are; *Behind the answer* says what **Choose privately** offers."
+LEAKS = "A pair read off private data is private too: draw it, or choose it without these data."
+LEAKS_UNDRAWN = "A pair read off private data is private too: choose it without these data."
 GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
     "public list and release all of its groups, or select groups privately (*More settings*)."
@@ -140,7 +141,9 @@ def detail(view: PerGroupFound, data: Dataset) -> str:
     if data.is_private:
         if view.parameters.num_groups is None and view.selected is None:
             said.append(GROUPS_LEAK)
-        said.append(LEAKS)
+        asked = view.parameters
+        drawable = asked.statistic in COVERED and not asked.selection.private
+        said.append(LEAKS if drawable else LEAKS_UNDRAWN)
     return " ".join(said)
 
 
@@ -200,8 +203,8 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
         facts["Without sampling"] = (
             f"cutting each user's vector at one level errs by {error(view, view.cap.error)}, scaling all groups of a "
             f"user alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
-            "these statistics and public groups there is, for every pair, a level that errs no more in any group. "
-            "So the best level errs no more over all groups than the best pair; in a single group it may."
+            "counts and sums of public groups there is, for every pair, a level that errs no more in any group. So "
+            "over all groups the best level is no worse than the best pair. In a single group it may be."
         )
     elif not view.is_mean and view.selected is None:
         facts["Without sampling"] = (
@@ -221,10 +224,10 @@ def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
     """What *Choose privately* has for this question, and what it has not."""
     asked = view.parameters
     if asked.statistic not in COVERED or asked.selection.private:
-        return "no pair: there is one only for counts, and sums of amounts of at least 0, on a public list of groups."
+        return "no pair: one is drawn for counts and for sums of amounts of at least 0, on a public list of groups."
     pair = (
-        "the pair, with one ε for both numbers, drawn for the least sum of all groups' mean absolute errors. The root "
-        "mean square may be up to half as large again, most where one group holds nearly everything"
+        "the pair, with one ε for both numbers. It is drawn for the least sum of all groups' mean absolute errors; the "
+        "root mean square may be up to half as large again, most where one group holds nearly everything"
     )
     counted = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
     public = asked.num_groups if asked.num_groups is not None or data.is_private else view.num_groups

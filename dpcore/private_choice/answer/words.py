@@ -183,11 +183,11 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
     """
     if rows is not None:
         added = max(one.extra for one in forecasts)
-        much = f"{wording.number(1.0 + added, 2)} times the least" if added > 1.0 else f"{cost(added)} more"
-        return (
-            f"On public samples with so many rows, rows cut and privacy noise are together, on average, up to {much} "
-            "after a draw."
-        )
+        if added > 1.0:
+            much = f"makes rows cut and privacy noise together up to {wording.number(1.0 + added, 2)} times the least"
+        else:
+            much = f"adds up to {cost(added)} to rows cut and privacy noise together"
+        return f"On public samples with about so many rows a draw {much}, on average."
     if any(one.extra > 1.0 for one in forecasts):
         times = [(wording.number(1.0 + one.extra, 2), f"{one.users:,}") for one in forecasts]
         said = [f"{times[0][0]} times the least with {times[0][1]} users"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,11 +72,11 @@ def search(
     return Choices(smooth, cap)
 
 
-NOT_COMPARED = ("own_bound", "bound_from")
+NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | str:
-    """The best bound and its rank error at any epsilon."""
+    """The bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
     if data.values is None:
         return "A quantile needs values, and these data have none."
     if parameters.weighting is Weighting.NONE:
@@ -90,10 +90,16 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
         asked = problem.with_epsilon(epsilon)
+        if parameters.bound_from is BoundFrom.COUNTS:
+            bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(kind).bound
+            at = optimal_bound.rank_errors(asked, kind, bound, quantiles=parameters.asked)
+            return bound, float(at.rank_error[0])
         choice = optimal_bound.best_bound(asked, kind, SEARCH_POINTS, quantiles=parameters.asked)
         return choice.bound, choice.rank_error
 
-    return Against("Best bound (rows per user)", "Rank error (share of rows)", best, slow=True)
+    counts = parameters.bound_from is BoundFrom.COUNTS
+    title = "Best bound from counts (rows per user)" if counts else "Best bound (rows per user)"
+    return Against(title, "Rank error (share of rows)", best, slow=True)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ LEAKS_VALUES = (
     "rows users have, which is public in this setting."
 )
 LEAKS_COUNTS = (
-    "Your data are private, and how many rows users have is protected here: **this bound was read off the data, and it "
-    "leaks**, from counts as well."
+    "Your data are private, and so is how many rows users have: **this bound was read off them and leaks**. Draw it, "
+    "or choose it without these data."
 )
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
@@ -125,13 +125,13 @@ def detail(found: QuantileFound, dataset: Dataset, brief: bool = False) -> str:
     said.append(
         f"{_unbounded(p)} it is {wording.percent(found.unbounded_error)}."
         if brief
-        else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; "
-        f"{_unbounded(p).lower()}, {wording.percent(found.unbounded_error)}."
+        else f"On average this share of all rows lies between the released {asked_for(p)} and {true_one(p)}. "
+        f"{_unbounded(p)} it is {wording.percent(found.unbounded_error)}."
     )
     if found.ties and found.least_error > 0.2 * found.rank_error:
         said.append(
-            f"Much of the error is not noise: ties or the base keep every answer at least "
-            f"{wording.percent(found.least_error)} away."
+            f"Much of this error is not noise: with these ties and this base no answer comes closer than "
+            f"{wording.percent(found.least_error)}."
         )
     return " ".join(said)
 
@@ -163,16 +163,16 @@ def facts(found: QuantileFound) -> dict[str, str]:
     said["From counts alone"] = (
         f"a bound of {wording.number(found.counts_bound)}, with an error of "
         f"{with_spread(found.counts_error, found.counts_standard_error)} here. It was "
-        "chosen without the values, so it leaks nothing of them"
-        f"{', but of the counts, which are private here' if found.parameters.protects_users else ''}."
+        "chosen without the values and leaks nothing of them."
+        f"{' It leaks the counts, which are private here.' if found.parameters.protects_users else ''}"
     )
     said |= _guarantees(found)
     histogram = found.problem.histogram
     times = math.sqrt(alike.design_effect(histogram.sizes, histogram.users))
     said[alike.NAME] = (
-        "nothing is assumed of them for the rows at hand. What these rows miss of a population is that of independent "
-        f"rows only where users do not differ: if a share ρ = {alike.ASSUMED_SHARE} of whether a value lies below the "
-        f"quantile lies between users, it is {wording.number(times)} times as much."
+        "nothing is assumed of them for the rows at hand. As an estimate for people like these, the quantile of these "
+        f"rows is off by {wording.number(times)} times as much as that of independent rows, if a share ρ = "
+        f"{alike.ASSUMED_SHARE} of the variance of lying below it lies between users."
     )
     if found.ties:
         said["Least possible"] = (
@@ -193,7 +193,7 @@ def facts(found: QuantileFound) -> dict[str, str]:
 
 def _unbounded(parameters: QuantileParameters) -> str:
     """Name of the error where all rows weigh the same; a user who comes needs some bound all the same."""
-    return "At the most rows of any user" if parameters.protects_users else "Without a bound"
+    return "With all rows kept" if parameters.protects_users else "Without a bound"
 
 
 def _guarantees(found: QuantileFound) -> dict[str, str]:

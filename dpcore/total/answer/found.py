@@ -225,7 +225,7 @@ def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
     )
 
 
-NOT_COMPARED = ("own_bound", "own_share", "runs", "seed")
+NOT_COMPARED = ("own_bound", "highest_total", "own_share", "runs", "seed")
 """What nothing depends on that is found."""
 
 

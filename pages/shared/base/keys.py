@@ -20,6 +20,8 @@ LINK_READ = "link_read"
 LINK_PROBLEMS = "link_problems"
 # A public list of items: name by id (pages.shared.data.item_list).
 ITEM_NAMES = "item_names"
+# What it said of choices, by session key.
+LINK_SAID = "link_said"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.

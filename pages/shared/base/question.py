@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,6 +152,7 @@ class Question:
         fields: The fields of that object but the shared epsilon.
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
         propose: What its fields hold for new data, by name, given the data and what they hold now.
+        proposed: Fields that ``propose`` may set: before anybody has seen the page, it holds these and no others.
         own: Fields for a bound of the person's own, which stand under the answer.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
         plans: Whether its folder has ``on_card.py``, which takes the releases of other cards into a plan.
@@ -178,6 +179,7 @@ class Question:
     fields: Mapping[str, Field] = field(default_factory=dict)
     also: Mapping[str, From] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    proposed: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     draws: bool = False
     plans: bool = False
@@ -239,6 +241,23 @@ class Question:
             else:
                 found = {later: made(value) for later, value in now.items()} | found
         return found
+
+    def came_later(self, held: Iterable[str]) -> dict[str, Any]:
+        """What fields meant that a session file of before does not have, as they came later: their defaults.
+
+        Args:
+            held: Names of the fields that the file has. A page that was seen has all of its time; of one that nobody
+                saw, only what data propose is there, and that meant nothing yet.
+        """
+        assert self.parameters is not None
+        names = set(held)
+        seen = {name for name in names & set(self.fields) if not self.fields[name].renewed} - set(
+            self.proposed
+        )
+        if not seen:
+            return {}
+        usual = {f.name: f.default for f in fields(self.parameters)}
+        return {name: usual[name] for name in self.fields if name not in names and usual[name] is not MISSING}
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:

@@ -80,6 +80,7 @@ def answer(card: Answer, key: str) -> None:
                 args=(_code_dialog, card.code, card.disclosure, key),
             )
         if way is not None and not to_draw and way.offered:
+            way.ask()
             _draw_button(way, key)
 
 

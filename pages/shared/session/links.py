@@ -204,6 +204,8 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
     problems.extend(refused_fields)
     for key, value in values.items():
         st.session_state[key] = value
+    listed = {spec.key(name) for name, field in spec.fields.items() if field.names is not None}
+    st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in listed}
 
 
 def current(spec: Question) -> tuple[str, str]:

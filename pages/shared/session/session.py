@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
@@ -16,7 +16,7 @@ from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report import session_document
 from pages.shared.base import cache, catalogue, keys
-from pages.shared.base.question import From
+from pages.shared.base.question import From, Question
 from pages.shared.fields import jobs, setting
 from pages.shared.figures import pins
 from pages.shared.session import shelf
@@ -130,6 +130,7 @@ def put_in_use(
     state[keys.LOADED] = Loaded(data, origin, made_of, set_aside or {})
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
+    changed: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
             if declared.renewed:
@@ -137,8 +138,26 @@ def put_in_use(
         if question.propose is not None:
             now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
             for name, value in question.propose(data, now).items():
+                changed += _link_said_otherwise(question, name, value)
                 state[question.key(name)] = value
+    state[keys.LINK_PROBLEMS] = tuple(changed)
     setting.begin()
+
+
+def _link_said_otherwise(of: Question, name: str, value: Any) -> list[InputProblem]:
+    """That a choice of the link that was followed does not hold for data that came after it; empty where it does."""
+    key, said = of.key(name), st.session_state.get(keys.LINK_SAID, {})
+    if key not in said or said[key] != st.session_state.get(key) or said[key] == value:
+        return []
+    field = of.fields[name]
+    assert field.names is not None
+    return [
+        InputProblem(
+            f"of {field.asked or field.label} the link says *{field.names[said[key]]}*, of data that it did not "
+            f"bring; for these {of.title} begins with *{field.names.get(value, value)}*",
+            remedy="Choose it there again if it holds for these data, too",
+        )
+    ]
 
 
 def use_generator(generator: object) -> None:

@@ -408,6 +408,7 @@ def _settings(part: Part, aside: Problems) -> dict[str, Any]:
             held.named(200) or {},
             lambda value, place=place: Part(written(value), place, aside),  # type: ignore[misc]
         )
+        settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
         settings |= _fields(question, by_name, aside)
     return settings
 

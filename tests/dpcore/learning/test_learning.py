@@ -34,6 +34,7 @@ ALL_SET = LearningParameters(
     alpha=0.75,
     population_rows=5000,
     draws=30,
+    public_rows=400,
 )
 
 
@@ -75,10 +76,13 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
 
 
 def test_what_does_not_matter_is_left_out() -> None:
-    other = dataclasses.replace(ALL_SET, own_cap=None, alpha=2.0, population_rows=100, draws=5)
+    other = dataclasses.replace(ALL_SET, own_cap=None, alpha=2.0, public_rows=None)
     assert other.about_data == ALL_SET.about_data
     assert other.about_population != ALL_SET.about_population
-    assert dataclasses.replace(ALL_SET, own_cap=3, draws=7).about_population == ALL_SET.about_population
+    assert (
+        dataclasses.replace(ALL_SET, own_cap=3, draws=7, public_rows=9).about_population
+        == ALL_SET.about_population
+    )
     assert dataclasses.replace(ALL_SET, vc_dimension=8).about_data != ALL_SET.about_data
 
 

@@ -80,7 +80,7 @@ def test_choose_privately_has_a_tab_that_draws_it() -> None:
     at.session_state["per_group.num_groups"] = 60.0
     at.session_state["per_group.statistic"] = Statistic.SUM
     fine(at.run())
-    assert "enter the unit and the highest amount" in shown_texts(at)
+    assert "the unit and the highest of the amounts are needed" in shown_texts(at)
     at.session_state["private_choice.pair_unit"], at.session_state["private_choice.pair_largest"] = (
         0.01,
         100.0,

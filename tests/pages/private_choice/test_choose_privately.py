@@ -549,7 +549,7 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
 
 def test_a_sum_of_a_column_is_sent_to_its_own_way():
     at = opened(link="1", wanted="sum")
-    assert "For a **sum of a column**, load the data again" in shown_texts(at)
+    assert "The bound of a **sum of a column** is drawn on *Sum and count*" in shown_texts(at)
     assert "sum of a column" not in shown_texts(opened())
 
 

@@ -260,7 +260,7 @@ def test_other_bases_and_no_bound_are_used(given, base):
     found = asked(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
     best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.SEARCH_POINTS)
-    assert f"without a bound, {wording.percent(out.expected_rank_error)}." in found.detail
+    assert f"Without a bound it is {wording.percent(out.expected_rank_error)}." in found.detail
     assert found.headline == f"Set a bound: let no user weigh more than {wording.counted(best.bound, 'row')}."
     assert found.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.

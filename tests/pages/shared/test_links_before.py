@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import typing
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
+from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Part
+from dpcore.common.text_fields import field_types
+from dpcore.data import samples
 from pages.shared.base import catalogue, keys
-from pages.shared.session import links, session_file
+from pages.shared.base.question import Question
+from pages.shared.figures import pins
+from pages.shared.figures.pins import Curve, Pin
+from pages.shared.session import links, pins_json, session_file
+from tests.pages.driving import begin, fine, shown_texts, with_data
 
+PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 USERS = "one user, with all their rows, is added or removed"
 BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
     # Title: what a link said when the page was new, what of it is called otherwise or came later, what is not followed.
@@ -100,6 +112,68 @@ def plain(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
+def as_json(spec: Question, name: str, text: str) -> Any:
+    """What a session file of then held: numbers as numbers."""
+    now = spec.formerly.get(name, name)
+    hint = field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
+    if text in ("yes", "no"):
+        return text == "yes"
+    return float(text) if {float, int} & {hint, *typing.get_args(hint)} else text
+
+
+@pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)
+def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
+    """A page that was seen has its fields of then in a file; what came later means there what it means in a link."""
+    told, meant, refused = BEFORE[spec.title]
+    held = {name: as_json(spec, name, text) for name, text in parse_qsl(told)}
+    aside = Problems()
+    found = session_file._settings(Part({spec.name: held}, "settings", aside), aside)
+    if held:  # Of a page that had no fields a file says nothing.
+        assert {name: plain(found[spec.key(name)]) for name in meant} == meant
+    assert all("no such field" in problem.what for problem in aside.found)
+    assert bool(aside.found) is bool(refused)
+    # A pin is what was said when it was made: no field of today changes it.
+    curve = Curve(
+        np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0]), ("Cap", "log", "Error", "log"), (2.0, 1.0)
+    )
+    settings = (("Noise", "entered"), ("A field of then", "gone"))
+    numbers = ("Best cap", "3 rows per user"), ("Standard error", "0.4")
+    pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE, curve)
+    file = json.loads(json.dumps([pins_json.to_json(pin)]))
+    (read,) = pins_json.from_json(Part(file, "pins", Problems()))
+    assert pins.said(read) == pins.said(pin)
+
+
+def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
+    """What data propose for it is there by itself, and is proposed anew."""
+    aside = Problems()
+    (of,) = (spec for spec in PAGES if spec.name == "quantile")
+    held = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
+    found = session_file._settings(Part(held, "settings", aside), aside)
+    assert of.key("neighbours") not in found
+    for spec in catalogue.PAGES:
+        for data in (samples.load("shop-events"), PRIVATE):
+            if spec.propose is not None:
+                names = dict.fromkeys((*spec.fields, *spec.also))
+                assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed}
+
+
+def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
+    """Public counts were said of other data: these begin with private counts, and a sentence says both."""
+    for title, field, link, words in (
+        ("Quantile", "neighbours", "low=0&high=9", "What epsilon protects the link says One user's values"),
+        ("Mean", "counts", "lower=0&upper=9&counts=public", "Contribution counts are the link says Public"),
+    ):
+        at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
+        key = f"{catalogue.page(title).name}.{field}"
+        public = at.session_state[key]
+        fine(with_data(at, PRIVATE).run())
+        assert at.session_state[key] is not public
+        assert words in shown_texts(at).replace("*", "")
+        fine(at.button(key="dismiss_link_problems").click().run())
+        assert words not in shown_texts(at).replace("*", "")
+
+
 @pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)
 def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followed(spec) -> None:
     said, meant, refused = BEFORE[spec.title]
@@ -114,18 +188,11 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
     assert bool(problems) is bool(refused), sentences
 
 
-def test_a_session_file_of_before_holds_the_same() -> None:
+def test_what_a_session_file_says_by_todays_name_holds() -> None:
     aside = Problems()
-    settings = {
-        "mean": {"noise": "entered", "noise_variance": 9.0, "lower": 0.0, "upper": 50.0},
-        "training": {"others": "nothing", "bound": 2.0},
-    }
+    settings = {"training": {"others": "nothing", "bound": 2.0}}
     found = session_file._settings(Part(settings, "settings", aside), aside)
-    assert (plain(found["mean.variance_source"]), found["mean.value_variance"]) == ("entered", 9.0)
     assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
-    assert [problem.where for problem in aside.found if "no such field" in problem.what] == [
-        "settings, training, others"
-    ]
-    # What a file says by today's name holds.
+    assert [problem.where for problem in aside.found] == ["settings, training, others"]
     (of,) = (spec for spec in PAGES if spec.name == "mean")
     assert of.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}

@@ -10,21 +10,35 @@ import math
 import numpy as np
 import pytest
 
+import dpcore as ss
 from dpcore import mean, total
 from dpcore.common import wording
-from dpcore.common.noise_error import Measure
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples import GapParameters
 from dpcore.gap_examples.answer import answered as gap_answered
+from dpcore.learning import LearningParameters, PrivacyForm
+from dpcore.learning.answer import against_epsilon as learning_against
+from dpcore.learning.answer import answered as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import answered as mean_answered
 from dpcore.mean.read_values import ReadValues
+from dpcore.plan import PlanParameters
+from dpcore.plan.answer import answered as plan_answered
+from dpcore.private_choice import release_bounds
+from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.forecast import forecast
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.quantile.answer import against_epsilon as quantile_against
+from dpcore.quantile.parameters import Weighting
+from dpcore.total.answer import against_epsilon as total_against
+from dpcore.total.answer import answered as total_answered
+from dpcore.total.parameters import Summed, TotalParameters
+from pages.private_choice import on_card
 from pages.shared.base.catalogue import PAGES
 from tests.pages.driving import data, fine, go, metrics_of, open_app, release_copy, shown_texts, with_data
 
@@ -74,6 +88,77 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             # Another variance is another setting, and it is named.
             other = dataclasses.replace(asked, value_variance=asked.value_variance / 2)
             assert on_mean.setting.differing(mean_answered(data_set, other).setting) == ("variance_share",)
+
+
+@pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
+def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
+    """Twenty settings: a count, and a column's sum brought row by row, under either noise and any measure."""
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(histogram.num_users), np.repeat(histogram.sizes, histogram.users))
+    values = Values(users, np.round(rng.gamma(0.5, 20.0, users.size), 2), "amount")
+    data_set = Dataset("few", "few", Disclosure.PRIVATE, histogram, values=values)
+    for epsilon, noise, summed in itertools.product(
+        (0.05, 0.3, 1.0, 3.0, 20.0), NoiseKind, (Summed.ROWS, Summed.VALUES)
+    ):
+        delta = None if noise is NoiseKind.LAPLACE else 1e-6
+        asked = TotalParameters(epsilon, summed, noise, delta, Measure.BOUND, highest_total=5e4)
+        on_page = total_answered(data_set, asked)
+        problem = on_page.found.problem
+        bounds = {"Sum and count": on_page.numbers[0].value}
+        bounds["Compare"] = total_against(data_set, asked).best(epsilon)[0]
+        call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
+        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
+        bounds["Python"] = said.bound
+        drawn = drawing.asked_for(on_page, data_set, drawing.Beside())
+        assert not on_page.setting.differing(drawn.setting)
+        of = data_set.histogram if summed is Summed.ROWS else release_bounds.drawn_from(drawn, data_set)
+        bounds["the draw"] = drawn.condition.best_bound(of) * drawn.choice.unit
+        at = total.errors(problem, list(bounds.values()))
+        # A bound on totals is written in few digits, and drawn in units: hardly more error.
+        near = 1e-12 if summed is Summed.ROWS else 2e-3
+        np.testing.assert_allclose(
+            at.bias + at.noise, at.bias[0] + at.noise[0], rtol=near, err_msg=str(bounds)
+        )
+        assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
+        if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
+            squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
+            line = "rows" if summed is Summed.ROWS else "sum"
+            planned = plan_answered(data_set, PlanParameters(epsilon, line)).found.lines[0]
+            assert planned.error == pytest.approx(squares.found.error(planned.bound), rel=1e-5)
+            assert planned.error == pytest.approx(squares.found.error(squares.found.bound), rel=2e-3)
+
+
+def test_all_pages_find_one_bound_for_one_quantile_or_learner():
+    """Twenty settings each: the page, *Compare* over ε, a call, and what a draw aims at."""
+    few = SHOP.values.user_codes < 12
+    values = Values(SHOP.values.user_codes[few], SHOP.values.values[few], "amount")
+    histogram = ContributionHistogram.from_counts(np.bincount(values.user_codes))
+    data_set = Dataset("few", "few", Disclosure.PRIVATE, histogram, values=values)
+    for epsilon, kind, quantiles in itertools.product(
+        (0.05, 0.3, 1.0, 3.0, 20.0), (Weighting.SMOOTH, Weighting.CAP), ("0.5", "0.25, 0.9")
+    ):
+        said = {"epsilon": epsilon, "weighting": kind.value, "quantiles": quantiles, "lower": 0, "upper": 100}
+        on_page = ss.quantile_bound(data_set, **said)
+        asked = on_page.parameters
+        assert asked.protects_users
+        bound = on_page.found.bound
+        assert quantile_against(data_set, asked).best(epsilon)[0] == bound == on_page.bound
+        drawn = drawing.asked_for(on_page.answer, data_set, drawing.Beside())
+        assert not on_page.answer.setting.differing(drawn.setting)
+        errors = drawn.condition.errors(histogram, np.array([bound, drawn.condition.best_bound(histogram)]))
+        assert errors[0] == pytest.approx(errors[1], rel=1e-9)
+    for epsilon, differ, form in itertools.product(
+        (0.05, 0.3, 1.0, 3.0, 20.0), (0.0, 0.25), (PrivacyForm.QUADRATIC, PrivacyForm.LINEAR)
+    ):
+        asked = LearningParameters(epsilon, loss_variance=differ, privacy_form=form, public_rows=3_000)
+        on_page = learning_answered(SECRET, asked)
+        bound = on_page.numbers[0].value
+        assert learning_against(SECRET, asked).best(epsilon)[0] == bound
+        call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
+        assert call.bound == bound
+        # Its draw aims at another number on purpose, and the card says so.
+        drawn = drawing.asked_for(on_page, SECRET, drawing.Beside())
+        assert on_card._aim(on_page, drawn)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
