@@ -97,10 +97,10 @@ QUESTION = Question(
         ),
         # Public by what it is: the sentence beside it says so, and a guess will do.
         "public_rows": public(
-            "Rows, about",
+            "Rows in all, about",
             "A number of rows that may be public, for the private draw alone. Not from these data.",
             renewed=True,
-            asked="Rows, about, for a private draw",
+            asked="Rows in all, about, for a private draw",
             width=230,
         ),
         "alpha": Field(

@@ -49,7 +49,7 @@ KINDS = (
     Kind("Sum and count", ("LOW, HIGH",), picks="Values", public=("Highest total of one user", "20000")),
     Kind("Quantile", ("THRESHOLD",), ("Lowest, L", "Highest, U")),
     Kind("Per group", ("MAX_GROUPS", "MAX_ROWS"), groups=True),
-    Kind("Learning under a bound", ("MAX_ROWS",), public=("Rows, about", "1000")),
+    Kind("Learning under a bound", ("MAX_ROWS",), public=("Rows in all, about", "1000")),
 )
 
 

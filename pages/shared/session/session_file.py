@@ -361,7 +361,7 @@ def _loaded(part: Part, aside: Problems, behind: bool = False) -> session.Loaded
             part.refuse("only a release in use is made of other data")
             return None
         made_of = _loaded(members["made_of"], aside, behind=True)
-        set_aside = _settings(members["set_aside"], aside) if "set_aside" in members else {}
+        set_aside = _settings(members["set_aside"], aside, of_all=False) if "set_aside" in members else {}
     return None if dataset is None else session.Loaded(dataset, session.Origin(kind), made_of, set_aside)
 
 
@@ -395,8 +395,8 @@ def _ledger(part: Part) -> Ledger | None:
     return Ledger(tuple(releases), tuple(marks))
 
 
-def _settings(part: Part, aside: Problems) -> dict[str, Any]:
-    """Session key to value of what is good."""
+def _settings(part: Part, aside: Problems, of_all: bool = True) -> dict[str, Any]:
+    """Session key to value of what is good; ``of_all``: whether all fields of a page that was seen are there."""
     settings: dict[str, Any] = {}
     for name, held in (Part(part.value, part.place, aside).named(200) or {}).items():
         question = catalogue.named(name)
@@ -408,7 +408,8 @@ def _settings(part: Part, aside: Problems) -> dict[str, Any]:
             held.named(200) or {},
             lambda value, place=place: Part(written(value), place, aside),  # type: ignore[misc]
         )
-        settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
+        if of_all:
+            settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
         settings |= _fields(question, by_name, aside)
     return settings
 
