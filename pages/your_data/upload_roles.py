@@ -25,7 +25,7 @@ ROLE_LABELS = {
     "count": "Rows of each user",
     "size": "Rows per user (size)",
     "users": "Number of users of that size",
-    "value": "Value to average (optional)",
+    "value": "Value to average or add up (optional)",
     "task": "Task, product or group (optional)",
 }
 ROLES_OF = {

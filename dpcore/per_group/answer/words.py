@@ -18,8 +18,8 @@ from dpcore.per_group.words import OBJECTIVES
 LEAKS = "A pair read off private data is private too: draw it, or choose it without these data."
 LEAKS_UNDRAWN = "A pair read off private data is private too: choose it without these data."
 GROUPS_LEAK = (
-    "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
-    "public list and release all of its groups, or select groups privately (*More settings*)."
+    "**Groups and pair were read off private data.** Which groups there are tells who is in them: enter how many are "
+    "on a public list, or select groups privately (*More settings*)."
 )
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -141,9 +141,9 @@ def detail(view: PerGroupFound, data: Dataset) -> str:
     if data.is_private:
         if view.parameters.num_groups is None and view.selected is None:
             said.append(GROUPS_LEAK)
-        asked = view.parameters
-        drawable = asked.statistic in COVERED and not asked.selection.private
-        said.append(LEAKS if drawable else LEAKS_UNDRAWN)
+        else:
+            drawable = view.parameters.statistic in COVERED and view.selected is None
+            said.append(LEAKS if drawable else LEAKS_UNDRAWN)
     return " ".join(said)
 
 

@@ -22,7 +22,7 @@ from dpcore.mean import MeanParameters
 from dpcore.per_group import PerGroupParameters, Statistic, UserGroupPairs, private_pair
 from dpcore.per_group.answer import code as pair_code
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
-from dpcore.per_group.words import pair_words
+from dpcore.per_group.words import amount_words, pair_words
 from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import code, words
 from dpcore.private_choice.choice import PrivateChoice
@@ -307,7 +307,7 @@ def spent(drawn: PrivateChoice | PrivatePair, asked: Asked, range_drawn: Release
 def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
     asked = drawn.problem.parameters
     alone = asked.statistic is Statistic.USERS
-    each = "" if alone else f", and at most {wording.number(drawn.max_amount)} in each"
+    each = "" if alone else f", and at most {amount_words(asked, drawn.max_amount)} in each"
     groups = wording.counted(drawn.max_groups, "group")
     headline = (
         f"Count each user in at most {groups}." if alone else f"Keep at most {groups} of each user{each}."
@@ -315,7 +315,6 @@ def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
     number = Number(
         "Bound, drawn privately" if alone else "Pair, drawn privately",
         pair_words(asked, drawn.max_groups, drawn.max_amount),
-        f"of {plain(drawn.column)}" if drawn.column else "",
         copies=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
     )
     return headline, number, drawn

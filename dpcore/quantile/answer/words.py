@@ -125,7 +125,7 @@ def detail(found: QuantileFound, dataset: Dataset, brief: bool = False) -> str:
     said.append(
         f"{_unbounded(p)} it is {wording.percent(found.unbounded_error)}."
         if brief
-        else f"On average this share of all rows lies between the released {asked_for(p)} and {true_one(p)}. "
+        else f"The rank error is the share of all rows between the released {asked_for(p)} and {true_one(p)}. "
         f"{_unbounded(p)} it is {wording.percent(found.unbounded_error)}."
     )
     if found.ties and found.least_error > 0.2 * found.rank_error:

@@ -276,7 +276,7 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
     signed = card(find(private, asked(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
-    assert "groups were read off" not in with_list.detail
+    assert "Groups and pair were read off" not in with_list.detail
     assert "A pair read off private data is private too: draw it" in with_list.detail
     assert told.code is not None
     for _, choice in told.code.forms:
