@@ -15,7 +15,7 @@ from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import Held
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
-from dpcore.data.column_names import check_header_row, checked_names
+from dpcore.data.column_names import check_header_row, checked_names, title_above
 from dpcore.data.delimited_text import (
     ASCII_SEPARATORS,
     BETWEEN,
@@ -23,6 +23,7 @@ from dpcore.data.delimited_text import (
     QUOTES,
     fields_of,
     first_record,
+    names_below_a_title,
     names_columns,
     record_lines,
     refuse_long_lines,
@@ -74,7 +75,10 @@ def read_table(content: bytes, name: str) -> Table:
     text, encoding, notes = decoded(content)
     data, skipped, delimiter = without_preamble(text)
     refuse_long_lines(data, skipped)
-    delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
+    if delimiter is None:
+        delimiter = sniffed_delimiter(data)
+        if below := names_below_a_title(data):
+            raise title_above(skipped + below, skipped + 1)
     split, named = spaced(data) if delimiter in ("", " ") else "", True
     if delimiter == "\t" and unnamed_tabs(data):
         split = delimiter

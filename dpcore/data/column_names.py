@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:
@@ -109,6 +110,12 @@ def titles_above(rows: pd.DataFrame) -> int:
     return 0
 
 
+def title_above(names_in: int, line: int) -> InvalidInput:
+    """The sentence for a title above the names of the columns: their line, and that of the title."""
+    what = f"a title stands above the names of the columns, which are in line {names_in:,}"
+    return refusal(what, f"line {line}", "Remove the lines above them")
+
+
 def check_header_row(
     names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
 ) -> None:
@@ -119,8 +126,7 @@ def check_header_row(
         first = [names[0], *[""] * (len(names) - 1)]
         above = titles_above(_on_top(first, frame))
         if above:
-            what = f"a title stands above the names of the columns, which are in line {starts[above - 1]:,}"
-            problems.add(what, f"line {line}", "Remove the lines above them")
+            problems.extend(title_above(int(starts[above - 1]), line).problems)
             return
     again = [(frame.iloc[:, at] == name).to_numpy(bool) for at, name in enumerate(names)]
     whole = np.logical_and.reduce(again)

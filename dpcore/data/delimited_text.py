@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.contributions import IntArray
-from dpcore.data.column_names import is_header_word
+from dpcore.data.column_names import MOST_TITLES, is_header_word, looks_like_data
 from dpcore.data.encoding import CONTROL_DELIMITERS
 
 MAX_LINE_BYTES = 120_000
@@ -86,6 +87,41 @@ def sniffed_delimiter(data: bytes) -> str:
     if best_score[0]:
         return best
     return next((other for other in _OTHER_DELIMITERS if _fits(text, other)), best)
+
+
+def names_below_a_title(data: bytes) -> int:
+    """The line that names the columns where a title, of fewer fields, stands above it; 0 where none does.
+
+    So it is where every line below has as many fields, each has a name that is no data, and half of the names hold a
+    usual word.
+    """
+    head = data[:_SNIFF_BYTES]
+    if len(data) > len(head):
+        head = head[: head.rfind(b"\n") + 1]
+    for delimiter in _DELIMITERS:
+        reader = _reader(io.StringIO(head.decode("utf-8", "ignore"), newline="\n"), delimiter)
+        records: list[tuple[int, list[str]]] = []
+        with suppress(csv.Error):  # judged by the records before the error
+            for record in reader:
+                if any(cell.strip(BLANKS) for cell in record):
+                    records.append((reader.line_num, record))
+                if len(records) > _SNIFF_RECORDS:
+                    break
+        title = len(records[0][1]) if records else 0
+        above = next((at for at, (_, cells) in enumerate(records) if len(cells) > title), 0)
+        if not 0 < above < len(records) - 1 or above > MOST_TITLES:
+            continue
+        (line, cells), *below = records[above:]
+        names = [" ".join(cell.split()) for cell in cells]
+        usual = sum(map(is_header_word, names))
+        if (
+            all(names)
+            and 2 * usual >= len(names)
+            and not any(map(looks_like_data, names))
+            and {len(record) for _, record in below} == {len(names)}
+        ):
+            return line
+    return 0
 
 
 def spaced(data: bytes) -> str:

@@ -163,6 +163,11 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
         (b"u1,3\nu2,4\n", "Line 1: there is no header row: the first line looks like data"),
         (b"alice,3\nbob,4\n", "no header row"),
         (b"Sales 2025,,\n,,\nuser_id,amount,group\na,1,x\n", "Line 1: a title stands above .* are in line 3"),
+        (
+            b"Sales 2025\n\nuser_id,amount,group\na,1,x\nb,2,y\n",
+            "Line 1: a title stands above .* are in line 3",
+        ),
+        (b"Report\nOf May, 2025\nuser;amount\na;1\nb;2\n", "Line 1: a title stands above .* are in line 3"),
         (b"1,3\n2,4\n", "no header row"),
         (b"2024-01-05,x\n2024-01-06,y\n", "no header row"),
         (b"a@b.org,x\nc@d.org,y\n", "no header row"),

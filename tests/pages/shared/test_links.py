@@ -845,6 +845,9 @@ def assert_link_tells_nothing(link, title, computed):
         }
     elif catalogue.page(title).own_data:
         assert said == {**fresh, **expected}
+    elif title == "Plan":  # It proposes a line for the column, and says neither its name nor a number.
+        asked = catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, lines="users; rows; sum")
+        assert said == {**to_fields(asked), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
         asked = catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, user_share=0.2)
         assert said == {**to_fields(asked), **expected}
