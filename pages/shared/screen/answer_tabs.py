@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.common.privacy import ReleaseFacts
 from pages.shared.base import catalogue, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -52,6 +53,8 @@ def show(
     """
 
     def first() -> None:
+        if _drawn_instead(answer):
+            st.markdown(READ_OFF)
         behind(answer)
         _offer_plan(of, answer, key or f"{of.name}_card")
         if used is not None:
@@ -64,6 +67,23 @@ def show(
     contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
     with places.below:
         draw_tabs(contents, of.key(remembered))
+
+
+READ_OFF = (
+    "**This tab is about the bound that was read off the private data**, not about the one that was drawn. Do not "
+    "publish it."
+)
+
+
+def _drawn_instead(answer: Answer) -> bool:
+    """Whether the card shows a bound that was drawn in place of that of the answer."""
+    run = page_run.now()
+    shown = None if run is None or run.card is not answer else run.shown
+    return (
+        shown is not None
+        and isinstance(shown.disclosure, ReleaseFacts)
+        and answer.disclosure != shown.disclosure
+    )
 
 
 def _offer_plan(of: Question, answer: Answer, key: str) -> None:

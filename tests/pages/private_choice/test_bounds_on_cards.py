@@ -95,6 +95,7 @@ def test_from_the_button_to_number_code_and_session_file(
     shown = f"{drawn.value:,.12g}"
     assert says.format(shown) in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
+    assert "not about the one that was drawn" in shown_texts(at)
     delta = ", δ = 0.000001" if "total.delta" in state else ""
     assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(at)
     at.session_state[keys.CODE_LIBRARY] = "PYTHON"
