@@ -134,9 +134,7 @@ VALUES_LEAK = (
     "numbers from elsewhere."
 )
 LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose it without these data."
-PRIVATE_COUNTS = (
-    "Counts are **private too**: neighbours add or remove one user. Errors are approximations (delta method)."
-)
+PRIVATE_COUNTS = "Counts are **private too**."
 
 
 def _noise_share(found: MeanFound) -> float:
