@@ -226,20 +226,31 @@ class _Search:
 
     def exchange(self) -> None:
         """Move parts of shares from line to line as long as that helps: for lines whose errors have no known form."""
-        shares, step = self.shares.copy(), 0.5
-        while step > 1e-3:
-            better = False
-            for giver in range(shares.size):
-                for taker in range(shares.size):
-                    other = shares.copy()
-                    other[giver], other[taker] = (
-                        shares[giver] * (1.0 - step),
-                        shares[taker] + shares[giver] * step,
-                    )
-                    if giver == taker:
-                        continue
-                    value = objective(self.curves, self.weights, self.budget, other)
-                    if value < self.value * (1.0 - 1e-7):
-                        self.value, self.shares, shares, better = value, other, other.copy(), True
-            if not better:
+        shares, step, lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
+        while step > 1e-3 and lines.size > 1:
+            # What each line costs now, with a part of its share gone, and with the part of each other line added.
+            after = np.vstack([shares, shares * (1.0 - step), shares[None, :] + step * shares[:, None]])
+            costs = np.column_stack(
+                [
+                    weight * curve.best(self.budget.v(after[:, j])).squares
+                    for j, (weight, curve) in enumerate(zip(self.weights.tolist(), self.curves, strict=True))
+                ]
+            )
+            with np.errstate(invalid="ignore"):
+                change = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
+            change[lines, lines] = np.inf
+            enough, before = -1e-7 * float(costs[0].sum()), shares.copy()
+            free = np.ones(lines.size, dtype=bool)
+            for at in np.argsort(change, axis=None, kind="stable").tolist():
+                giver, taker = divmod(at, lines.size)
+                if not change[giver, taker] < enough:
+                    break
+                if free[giver] and free[taker]:  # The sum parts by lines: moves among others add up.
+                    free[[giver, taker]] = False
+                    shares[giver] -= step * before[giver]
+                    shares[taker] += step * before[giver]
+            if free.all():
                 step /= 2.0
+        value = objective(self.curves, self.weights, self.budget, shares)
+        if value < self.value:
+            self.value, self.shares = value, shares
