@@ -10,6 +10,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanFound
+from dpcore.plan.budget import MOST_AMOUNT
 
 LOOKS = (Look.CAP, Look.SMOOTH, Look.SAMPLING, Look.PRIVACY, Look.USUAL)
 """Of the lines that are drawn: those with the largest shares. All stand in the file."""
@@ -28,11 +29,19 @@ def _over_epsilon(found: PlanFound) -> tuple[FloatArray, FloatArray]:
     """(Epsilon of the plan, v of a line that takes all of it) over the axis."""
     budget = found.budget
     if budget.noise is NoiseKind.LAPLACE:
-        epsilons = np.geomspace(*EPSILONS, POINTS[budget.noise])
+        epsilons = np.geomspace(*_axis(budget.epsilon), POINTS[budget.noise])
         return epsilons, epsilons**-2.0
     # From amount to epsilon, one call of OpenDP each, and not back, which is a search. mu^2 = 20 is about epsilon = 30.
-    v = 1.0 / np.geomspace(1e-5, 40.0, POINTS[budget.noise])
+    at = 1.0 / budget.whole
+    v = 1.0 / np.geomspace(
+        min(1e-5, at / 2.0), max(40.0, min(at * 2.0, 0.999 * MOST_AMOUNT)), POINTS[budget.noise]
+    )
     return np.array([budget.epsilon_of(float(budget.amount(at))) for at in v]), v
+
+
+def _axis(at: float) -> tuple[float, float]:
+    """From where to where epsilon goes, that of the plan among it."""
+    return min(EPSILONS[0], at / 2.0), max(EPSILONS[1], at * 2.0)
 
 
 def errors(found: PlanFound, data: Dataset) -> Plot:
@@ -70,12 +79,11 @@ def errors(found: PlanFound, data: Dataset) -> Plot:
     every = every[np.isfinite(every) & (every > 0.0)]
     low = max(float(every.min(initial=0.5)) / 1.5, 1e-3)
     high = min(max(float(every.max(initial=2.0)) * 1.5, 2.0), 1e4)
-    left, right = min(EPSILONS[0], at / 2.0), max(EPSILONS[1], at * 2.0)
     return Plot(
         "plan-errors",
         "Error of each number over ε",
         _alt(found),
-        Axis("ε of the whole plan", "", (left, right)),
+        Axis("ε of the whole plan", "", _axis(at)),
         Axis("error", "wanted error = 1", (min(low, 0.5), high), number=".3~g"),
         columns,
         tuple(items),

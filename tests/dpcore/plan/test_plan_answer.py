@@ -50,13 +50,16 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
 
 
 def test_the_curves_pass_through_the_plan():
-    said = answer()
-    plot = said.plots["plan-errors"]()
-    at = np.log(said.found.budget.epsilon)
-    for line in said.found.lines:
-        column = np.log(plot.columns[f"{line.planned.line.what}: error over wanted"])
-        read = np.exp(np.interp(at, np.log(plot.columns["epsilon"]), column))
-        assert read == pytest.approx(line.error / line.planned.wanted, rel=0.02)
+    hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
+    far = [answer(**hard), answer(**hard, noise=NoiseKind.GAUSSIAN, delta=1e-6)]
+    for said in (*far, answer(epsilon=0.005), answer()):
+        plot, at = said.plots["plan-errors"](), said.found.budget.epsilon
+        epsilons = plot.columns["epsilon"]
+        assert epsilons[0] < at < epsilons[-1]
+        for line in said.found.lines:
+            column = np.log(plot.columns[f"{line.planned.line.what}: error over wanted"])
+            read = np.exp(np.interp(np.log(at), np.log(epsilons), column))
+            assert read == pytest.approx(line.error / line.planned.wanted, rel=0.04)
     for make in said.plots.values():
         assert figure(make()).data
     columns = said.plots["plan-shares"]().columns
