@@ -18,6 +18,12 @@ SIZES = """() => {
         (document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right ?? 0) > 50,
     ];
 }"""
+# A title longer than its axis would leave the figure.
+TITLE_IS_WHOLE = """() => {
+    const plot = document.querySelector(".js-plotly-plot");
+    const [figure, title] = [plot, plot.querySelector(".ytitle")].map((of) => of.getBoundingClientRect());
+    return figure.top <= title.top && title.bottom <= figure.bottom;
+}"""
 
 
 def test_play_moves_bound_figure_and_rows_and_a_presentation_lasts(page: Page, app_url: str) -> None:
@@ -66,6 +72,7 @@ def test_play_moves_bound_figure_and_rows_and_a_presentation_lasts(page: Page, a
     for before, after in zip(usual[:3], large[:3], strict=True):
         assert after == pytest.approx(before * projector.TYPE_SIZE / projector.USUAL_SIZE)
     assert (usual[3], large[3]) == (True, False)
+    page.wait_for_function(TITLE_IS_WHOLE)
     page.goto(f"{app_url}/mean?present=1")
     settle(page)
     figure(page)

@@ -16,7 +16,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapFound
 from dpcore.gap_examples.parameters import THEOREM_G
-from dpcore.mean.answer.found import axis_limits
+from dpcore.mean.answer.found import bound_limits
 
 RATIO = Axis(
     "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number=".4f"
@@ -44,7 +44,7 @@ def _shares(title: str) -> Axis:
 def variances(found: GapFound, data: Dataset) -> Plot:
     """The main figure: both variances in units of the best weights', with the proof's cap h'."""
     both, proof, paper = found.comparison, found.proof, gap_examples.PAPER_BOUND
-    bounds, _ = axis_limits(both.problem)
+    bounds = bound_limits(both.problem.histogram)
     return Plot(
         "gap-data",
         "Variance against the bound",

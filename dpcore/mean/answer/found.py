@@ -224,24 +224,10 @@ def _in_parts(problem: mean.MeanProblem, capped: bool, best: float) -> dict[str,
 WORST_CASE = "They have no values: the worst case stands in for σ²."
 
 
-LARGE_EPSILON = 10.0
-"""Up to here the best error about the mean of a table has a place on the axis; it goes to 0 as epsilon grows."""
-
-
-def axis_limits(problem: mean.MeanProblem) -> Limits:
-    """(from, to) of the bound's axis and of the error's axis; they depend on neither epsilon nor sigma^2.
-
-    The error's axis starts below what sampling alone costs at the largest variance, and ends above what the
-    largest bound costs at epsilon = 0.1.
-    """
-    histogram, value_bound = problem.histogram, problem.value_bound
+def bound_limits(histogram: ContributionHistogram) -> tuple[float, float]:
+    """(from, to) of the bound's axis: the smallest and the largest size."""
     low, high = float(histogram.min_size), float(histogram.max_size)
-    least = value_bound / 2.0 / math.sqrt(histogram.num_rows) / 3.0
-    most = _unbounded(histogram, value_bound, 0.1)
-    if problem.target is mean.Target.TABLE:
-        precise = replace(problem, epsilon=LARGE_EPSILON, value_variance=value_bound**2 / 4.0)
-        least = min(least, mean.best_smooth(precise).standard_error / 2.0)
-    return (low, max(high, 2.0 * low)), (least, most * 1.5)
+    return low, max(high, 2.0 * low)
 
 
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
-from dpcore.answer.axes import ROWS, bound_axis, curve_bounds
+from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits
 from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, some_users, unit_draws
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean.answer.found import MeanFound, axis_limits, offered_errors, weight_limits
+from dpcore.mean.answer.found import MeanFound, bound_limits, offered_errors, weight_limits
 from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT, error_name
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
@@ -58,7 +58,12 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     if own_cap is not None:
         items.append(Mark("Your own bound", own_cap, found.standard_error(own_cap), Look.OWN, "square"))
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
-    across, upwards = axis_limits(found.problem)
+    totals = np.concatenate([of for name, of in columns.items() if name.endswith("_standard_error")])
+    others = np.concatenate(
+        [of for name, of in columns.items() if name.endswith(("_error", "_noise", "_shift"))]
+    )
+    marked = [item.y for item in items if isinstance(item, Mark)]
+    upwards = fitted_limits(np.append(totals, marked), others)
     below = "what is left out or weighs less" if found.of_table else "sampling error"
     return Plot(
         "mean-error",
@@ -66,7 +71,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         f"The {whole} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
         f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, privacy noise.",
-        bound_axis(across),
+        bound_axis(bound_limits(histogram)),
         Axis(
             "delta-method error" if found.private_counts else whole,
             UNIT,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Scale
+from dpcore.answer.axes import fitted_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
@@ -26,7 +27,7 @@ SHORT_NAMES = {
 }
 """For the axis of the number chosen."""
 FLOOR, CEILING = 1e-5, 100.0
-"""Costs below and above are shown at the edge of the axis; both axes stay put."""
+"""Costs below and above are shown at the edge of the axis."""
 EARLIER = 0.4
 """Opacity of simulated curves of the settings before."""
 DIRECT, COPY = "direct choice, exact", "private copy, simulated"
@@ -76,7 +77,7 @@ def _costs(
 ) -> Plot:
     """Costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
     x, median, high = direct
-    (name, axis), ends = across, (FLOOR, 1.0 if found.ranks else CEILING)
+    name, axis = across
     columns: dict[str, npt.ArrayLike] = {
         "way": [DIRECT] * len(x) + [COPY] * len(copied),
         name: [*x, *(at for at, _ in copied)],
@@ -95,8 +96,11 @@ def _costs(
         items.append(Curve(f"{said}, 95th percentile", name, "percentile_95_drawn", **dotted, **of))
     if axis.shows(now[0]):
         items.append(Level(now[1], now[0], upright=True, dash="longdash"))
+    drawn = {f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")}
+    low, high = fitted_limits(np.concatenate([*drawn.values()]))
+    ends = max(low, FLOOR), min(high, 1.0 if found.ranks else CEILING)
     what = "rank error, share of users" if found.ranks else f"extra {error_name(found.parameters)}"
-    decades = range(round(math.log10(ends[0])), round(math.log10(ends[1])) + 1)
+    decades = range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)
     return Plot(
         key,
         title,
@@ -107,7 +111,7 @@ def _costs(
         columns,
         tuple(items),
         found.data.provenance,
-        guides={f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")},
+        guides=drawn,
         main=True,
     )
 

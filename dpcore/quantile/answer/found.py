@@ -249,11 +249,10 @@ def find(
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
 
 
-def axis_limits(found: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) of the bound's axis and of the error's axis."""
-    histogram = found.problem.histogram
-    ends = curve_bounds(histogram)
-    return (float(ends[0]), float(ends[-1])), (max(1.0 / histogram.num_rows, 1e-4), 0.5)
+def bound_limits(found: QuantileFound) -> tuple[float, float]:
+    """(from, to) of the bound's axis."""
+    ends = curve_bounds(found.problem.histogram)
+    return float(ends[0]), float(ends[-1])
 
 
 def window(found: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:

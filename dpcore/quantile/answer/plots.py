@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
-from dpcore.answer.axes import bound_axis, curve_bounds
+from dpcore.answer.axes import bound_axis, curve_bounds, fitted_limits
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import QuantileOutput, WeightKind
-from dpcore.quantile.answer.found import Poorer, QuantileFound, axis_limits, mean_error, near_grid, window
+from dpcore.quantile.answer.found import Poorer, QuantileFound, bound_limits, mean_error, near_grid, window
 from dpcore.quantile.answer.words import name_of
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
@@ -39,12 +39,11 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
     """The main figure: expected rank error against the bound, with the best of each kind."""
     parts = [(name.lower(), found.choices.of(kind).tried) for kind, name, *_ in KINDS]
     done = [~np.isnan(tried.rank_error) for _, tried in parts]
+    heights = [tried.rank_error[held] for (_, tried), held in zip(parts, done, strict=True)]
     columns: dict[str, npt.ArrayLike] = {
         "weights": [name for (name, _), held in zip(parts, done, strict=True) for _ in range(held.sum())],
         "bound": np.concatenate([tried.bounds[held] for (_, tried), held in zip(parts, done, strict=True)]),
-        "expected_rank_error": np.concatenate(
-            [tried.rank_error[held] for (_, tried), held in zip(parts, done, strict=True)]
-        ),
+        "expected_rank_error": np.concatenate(heights),
         "standard_error_over_subsamples": np.concatenate(
             [tried.standard_error[held] for (_, tried), held in zip(parts, done, strict=True)]
         ),
@@ -52,7 +51,9 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
     items: list[Item] = []
     for kind, name, look, symbol in KINDS:
         choice, meant = found.choices.of(kind), ("weights", name.lower())
-        items.append(Curve(name, "bound", "expected_rank_error", look, where=meant))
+        # Often one lies on the other: both are to be seen.
+        dash = "dash" if kind is WeightKind.CAP else ""
+        items.append(Curve(name, "bound", "expected_rank_error", look, where=meant, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, look, symbol))
     items.append(Level("No bound", found.unbounded_error, dash="longdash"))
     if found.ties:
@@ -63,19 +64,20 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
         items.append(Mark("Your own bound", found.parameters.own_bound, mean_error(found.own), Look.OWN, "x"))
     smooth, cap = found.choices.smooth, found.choices.cap
     over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
-    across, upwards = axis_limits(found)
+    marked = [item.y for item in items if isinstance(item, Mark)]
+    upwards = fitted_limits(np.concatenate([*heights, marked, [found.unbounded_error]]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
         f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
         f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(found.unbounded_error)}.",
-        bound_axis(across),
+        bound_axis(bound_limits(found)),
         Axis(
             "rank error",
             SHARE,
             upwards,
-            title=f"Expected rank error |F(answer) − q| ({SHARE})",
+            title=f"Expected rank error ({SHARE})",
             number=".3~%",
         ),
         columns,
@@ -213,7 +215,7 @@ def paper(found: QuantileFound, data: Dataset) -> Plot:
         "quantile-paper",
         "The paper's bound",
         f"The paper's bound is least near {wording.counted(found.counts_bound, 'row')}.",
-        bound_axis(axis_limits(found)[0]),
+        bound_axis(bound_limits(found)),
         Axis("bound on the rank error", SHARE, (1e-3, 1e2), number=".3~g"),
         columns,
         (*items, Level("Says nothing above 1", 1.0, dash="longdash")),

@@ -102,6 +102,7 @@ def range_control(
     room: float = 100.0,
     written: Callable[[float], str] = "{:,g}".format,
     reach: tuple[float, float] | None = None,
+    kept: str = "",
 ) -> tuple[float, float]:
     """A from/to control for a log axis.
 
@@ -113,6 +114,7 @@ def range_control(
         room: By what factor the choice reaches beyond on either side, where no ``reach`` is given.
         written: How a number of the axis is written.
         reach: From where to where the choice reaches.
+        kept: Session key under which a choice outlives a change of ``key``, as where the axis follows curves that move.
 
     Returns:
         (from, to), from < to.
@@ -123,7 +125,12 @@ def range_control(
     end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
     first = (start, end if end > start else rungs[rungs.index(start) + 1])
+    state, before = st.session_state, st.session_state.get(kept) if kept else None
+    if before is not None and key not in state and set(before) <= set(rungs):
+        state[key] = before
     chosen = st.select_slider(label, rungs, first, key=key, format_func=written, persist_state="session")
+    if kept:
+        state[kept] = chosen if chosen != first else None
     below, above = chosen
     if below < above:
         return below, above

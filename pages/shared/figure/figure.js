@@ -137,6 +137,19 @@ function enlarge(data, layout, scale) {
   for (const note of layout.annotations ?? []) if (note.font?.size) note.font = { ...note.font, size: note.font.size * scale };
 }
 
+// A text in as many lines, none much longer than the others; what has lines of its own stays.
+function inLines(text, count) {
+  if (/[<$]/.test(text)) return text;
+  const words = text.split(" ");
+  const lines = [words.shift()];
+  for (const word of words) {
+    const ends = lines.join(" ").length + word.length / 2;
+    if (lines.length < count && ends > (text.length * lines.length) / count) lines.push(word);
+    else lines[lines.length - 1] += ` ${word}`;
+  }
+  return lines.join("<br>");
+}
+
 // A browser moves one path into another where both have as many points, which Plotly would thin out.
 // Plotly recognises a trace by its uid: with it, a trace that comes or goes does not lend its place in the legend,
 // hidden or shown, to the next one. It goes into selectors of CSS, so it is made of letters, digits and underscores.
@@ -152,7 +165,9 @@ function recognisable(data) {
 }
 
 const isMainCurve = (trace) => trace.mode === "lines" && (trace.line?.width ?? 0) >= 2;
-const axes = ({ layout }) => JSON.stringify([layout.xaxis, layout.yaxis]);
+// Where an axis begins and ends makes no other axis of it.
+const kind = (axis) => [axis?.title?.text, axis?.type];
+const axes = ({ layout }) => JSON.stringify([kind(layout.xaxis), kind(layout.yaxis)]);
 const points = (trace) => JSON.stringify([trace.x, trace.y]);
 
 // The main curves of one figure that have moved in the next one, pale, thin and silent; none on other axes.
@@ -200,10 +215,15 @@ class Figure {
     this.frame.append(this.element);
     host.append(this.frame);
     this.changed = -Infinity;
+    this.zoomed = new Map(); // Axes that the person has zoomed or moved, and where they now begin and end.
+    this.broken = new Map(); // Titles of axes that were too long for one line, and how many they take.
     this.early = []; // What came ahead and was not brought by Streamlit yet, the oldest first.
     this.observer = new ResizeObserver((seen) => this.resized(Math.floor(seen.at(-1).contentRect.width)));
     this.observer.observe(this.frame);
-    this.onFullscreen = () => this.draw();
+    this.onFullscreen = () => {
+      this.broken.clear();
+      this.draw();
+    };
     document.addEventListener("fullscreenchange", this.onFullscreen);
   }
 
@@ -265,6 +285,7 @@ class Figure {
     const look = JSON.stringify(pageLook(this.frame));
     if (look === this.look) return false;
     this.look = look;
+    this.broken.clear();
     return true;
   }
 
@@ -279,6 +300,16 @@ class Figure {
     layout.uirevision ??= "keep";
     layout.width = this.width;
     layout.height = full ? window.innerHeight - (this.told.strip ?? 0) : this.told.height;
+    for (const [name, [low, high]] of this.zoomed) {
+      const [first, last] = layout[name]?.range ?? [];
+      // Ends that follow their curves are not to undo a zoom; one that would show nothing of them goes.
+      if (low < last && high > first) layout[name].range = [low, high];
+      else this.zoomed.delete(name);
+    }
+    for (const axis of Object.values(layout)) {
+      const count = this.broken.get(axis?.title?.text);
+      if (count) axis.title.text = inLines(axis.title.text, count);
+    }
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
     const data = structuredClone([...behind, ...figure.data]);
     if (look.scale !== 1) enlarge(data, layout, look.scale);
@@ -294,6 +325,7 @@ class Figure {
       const width = (this.element.data && this.seen) ?? Math.floor(this.frame.clientWidth);
       if (!this.frame.isConnected || !width) return;
       this.width = width;
+      if (!this.element.data) this.looksOther(); // Plotly took its time to arrive, and the page may have changed.
       const { data, layout } = this.content(look ?? JSON.parse(this.look));
       if (this.element.data) {
         if (moves) this.move();
@@ -315,16 +347,69 @@ class Figure {
     }
   }
 
+  // Plotly writes the title of an axis in one line and lets it leave the figure, as large type on a projector does.
+  fitTitles() {
+    const axes = Object.entries(this.element._fullLayout ?? {}).filter(([name]) => /^[xy]axis\d*$/.test(name));
+    const lie = axes.map(([name, axis]) => [this.told.figure.layout[name]?.title?.text, axis._offset, axis._length]);
+    const fitted = JSON.stringify([lie, this.width, this.look]);
+    if (fitted === this.fitted) return; // To measure makes the browser lay out the page, which a moved slider does not.
+    this.fitted = fitted;
+    const box = this.element.getBoundingClientRect();
+    let changed = false;
+    for (const [name, axis] of axes) {
+      const text = this.told.figure.layout[name]?.title?.text;
+      const title = this.element.querySelector(`.${axis._id}title`)?.getBoundingClientRect();
+      const across = name.startsWith("x");
+      if (!text || !title?.width || /[<$]/.test(text)) continue;
+      // Beside others above or below it a title has the length of its axis, alone it may reach to the edge.
+      const alone = across || !axes.some(([other]) => other !== name && other[0] === name[0]);
+      const middle = axis._offset + axis._length / 2;
+      const free = alone ? 2 * Math.min(middle, (across ? box.width : box.height) - middle) : axis._length * 1.15;
+      const lines = this.broken.get(text) ?? 1;
+      if ((across ? title.width : title.height) <= free || lines >= 3) continue;
+      this.broken.set(text, lines + 1);
+      changed = true;
+    }
+    if (changed) this.draw();
+  }
+
   // Zooming, panning and a legend that takes another line move what it stands on.
   placeHandle() {
-    this.element.on("plotly_relayout", () => this.handle?.place());
+    this.element.on("plotly_relayout", () => {
+      this.handle?.place();
+      this.noteZoom();
+    });
     this.element.on("plotly_afterplot", () => {
       this.handle?.place();
       this.oneStop();
+      this.noteEnds();
+      this.fitTitles();
     });
     this.handle?.place();
     this.oneStop();
+    this.fitTitles();
     this.element.addEventListener("keydown", (event) => this.toNextTool(event));
+  }
+
+  noteZoom() {
+    for (const [name, told] of this.axesTold()) {
+      const { range } = this.element._fullLayout[name];
+      const same = range.every((end, at) => Math.abs(end - told.range[at]) < 1e-9 * Math.abs(told.range[1] - told.range[0]));
+      if (same) this.zoomed.delete(name);
+      else this.zoomed.set(name, [...range]);
+    }
+  }
+
+  axesTold() {
+    return Object.entries(this.told.figure.layout).filter(([name, axis]) => /^[xy]axis\d*$/.test(name) && axis.range);
+  }
+
+  // What *Reset axes* goes back to: where the axes begin and end now, not as they were drawn first.
+  noteEnds() {
+    for (const [name, { range }] of this.axesTold()) {
+      const axis = this.element._fullLayout?.[name];
+      if (axis) [axis._rangeInitial0, axis._rangeInitial1] = range;
+    }
   }
 
   // The figure's tools are one stop of the Tab key, as those of any toolbar; arrows go from one to the next.

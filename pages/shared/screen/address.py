@@ -1,4 +1,4 @@
-"""What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags and names.
+"""What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags.
 
 Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
 slider, *Back* would have to be pressed twenty times. This replaces the entry.
@@ -11,9 +11,6 @@ still there, and loads itself anew where it is not. The address brings back the 
 The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
 page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
 light and dark.
-
-The names of pages in the sidebar start where the headings above them start, and have the 16 pixels that are free beside
-them: "Learning under a bound" needs 143, in bold while it is open, and had 140.
 """
 
 from __future__ import annotations
@@ -80,7 +77,7 @@ function follow({ data, parentElement }) {
   const ground = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
   const filled = '[data-testid="stBaseButton-primary"]:not(:disabled)';
   const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${filled}, ${filled} * ` +
-    `{ color: ${ground} !important; } [data-testid="stSidebarNavLink"] { margin-inline: -0.5rem; }`;
+    `{ color: ${ground} !important; }`;
   if (ground && style.textContent !== rule) style.textContent = rule;
 }
 """

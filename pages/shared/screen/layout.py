@@ -19,7 +19,7 @@ from pages.shared.fields import ranges
 from pages.shared.screen import address, strip, tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
 
-FIGURE_SHARE = (3, 2)
+FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = "Behind the answer", "Downloads", "How this is computed"
 """Tabs that every question has: the first one, and the last two."""

@@ -77,10 +77,12 @@ def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "", x_o
 
 
 def ends(axis: Axis, key: str) -> tuple[float, float]:
-    """The ends that the person has chosen; an axis that begins elsewhere by itself, as with other data, begins anew."""
+    """The ends that the person has chosen; with other data an axis begins anew."""
     unit = f", {axis.unit}" if axis.unit else ""
     label = f"{wording.capital(axis.name)}{unit}"
-    key = f"{key}_{axis.limits}_{session.data_version()}"
+    version = session.data_version()
+    key, kept = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
     if axis.number.endswith("%"):
-        return ranges.range_control(label, key, *axis.limits, reach=axis.reach, written=wording.percent)
-    return ranges.range_control(label, key, *axis.limits, reach=axis.reach)
+        written = wording.percent
+        return ranges.range_control(label, key, *axis.limits, reach=axis.reach, kept=kept, written=written)
+    return ranges.range_control(label, key, *axis.limits, reach=axis.reach, kept=kept)

@@ -18,6 +18,7 @@ from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure, file_button
 from pages.shared.compare import second_data_set
 from pages.shared.session import handed_over, links, session, session_file, shelf
+from pages.shared.shell import room
 
 DATA_LABELS = {
     Disclosure.PUBLIC: "public data",
@@ -48,6 +49,7 @@ def settle_memory() -> bool:
 
 def show(spec: Question) -> None:
     """Draw the shell: which data are in use, and what is wrong with a link."""
+    room.make()
     links.apply_once(spec)
     handed_over.open_once()
     st.session_state[keys.PAGE_PARAMETERS] = None
@@ -59,6 +61,7 @@ def show(spec: Question) -> None:
             f"{wording.counted(data.histogram.num_rows, 'row')}"
         )
         cards.label(data.provenance, text=data_label(data))
+        save_session()
         if (touring := shelf.tour()) is not None:
             st.caption(f"For the tour. *End* brings back: {plain(touring.before.loaded.dataset.name)}")
         if session.is_file():
@@ -74,7 +77,6 @@ def show(spec: Question) -> None:
             st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
         if spec.own_data:
             st.caption(f"Not used here: {spec.title} has data of its own.")
-        save_session()
     _say_link_problems()
 
 

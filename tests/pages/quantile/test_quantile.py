@@ -12,6 +12,7 @@ import pytest
 from plotly.io import to_json
 
 from dpcore import quantile
+from dpcore.answer import Level
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
@@ -241,8 +242,16 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
     shown = []
     for epsilon in (0.1, 1.0, 10.0):
         error, density, near, paper = (make() for make in asked(epsilon=epsilon).plots.values())
-        # The height of a density, which has area 1, must move with epsilon.
-        shown.append([(one.x.limits, one.y.limits) for one in (error, near, paper)] + [density.x.limits])
+        # The height of a density, which has area 1, must move with epsilon; that of the error follows its curves.
+        shown.append(
+            [(one.x.limits, one.y.limits) for one in (near, paper)] + [error.x.limits, density.x.limits]
+        )
+        (unbounded,) = (item.at for item in error.items if isinstance(item, Level))
+        drawn = [*np.asarray(error.columns["expected_rank_error"]), unbounded]
+        low, high = error.y.limits
+        # The next 1, 2 or 5 is at most 2.5 times as far, times the margin of a tenth.
+        assert low <= min(drawn) <= 2.75 * low
+        assert high / 2.75 <= max(drawn) <= high
     assert shown[0] == shown[1] == shown[2]
 
 
