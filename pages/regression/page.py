@@ -11,8 +11,9 @@ from pages.shared.data import own_data
 from pages.shared.fields import fields
 from pages.shared.screen import answer_tabs, layout, plots
 
-MAIN = {ErrorOf.COEFFICIENTS: "regression-caps", ErrorOf.PREDICTIONS: "regression-predictions"}
-"""The main figure, by the error that it is to show."""
+MAIN = {ErrorOf.COEFFICIENTS: "regression-errors", ErrorOf.PREDICTIONS: "regression-errors-predictions"}
+AGAINST = {ErrorOf.COEFFICIENTS: "regression-caps", ErrorOf.PREDICTIONS: "regression-predictions"}
+"""The main figure, and that against the bound, by the error that they are to show."""
 
 
 def body(places: layout.Places) -> None:
@@ -43,6 +44,7 @@ def body(places: layout.Places) -> None:
     tabs_of: dict[str, answer_tabs.Content] = {
         "Release": lambda: release.show(loaded, found),
         "Studies": {
+            "Against the bound": lambda: plots.show(answer.plots[AGAINST[of]]()),
             "Weights": lambda: tabs.show_weights(answer),
             "Against ε": lambda: studies.show_over_epsilon(found, of),
             "Figures 1 and 2": lambda: studies.show_paper_figures(parameters, of),

@@ -31,7 +31,7 @@ from pages.shared.report import report_content, take_away
 from pages.shared.report.report_content import ReportContent
 from pages.shared.screen import plots
 
-METHODS = {"ours": "Best weights C", "best bound": "Best bound", "no bound": "No bound"}
+METHODS = {"ours": "Best weights", "best bound": "Best bound", "no bound": "No bound"}
 
 
 def show_behind(answer: Answer) -> None:
@@ -101,8 +101,8 @@ def show_weights(answer: Answer) -> None:
 def show_search(found: RegressionFound) -> None:
     """The gap by iteration, live while the search goes on."""
     st.markdown(
-        "After each iteration the best C so far, and a bound that no C goes below, are computed from the data. The "
-        "figure shows the gap between them."
+        "After each iteration the best weights so far, and a bound that no weights go below, are computed from the "
+        "data. The figure shows the gap between them."
     )
     if work.SOLVE.running:
         _show_live_gap(found)

@@ -33,18 +33,20 @@ def answered(
     """
     of = find(data, parameters) if found is None else found
     return Answer(
-        headline="Weight the rows by the best C; use no bound.",
+        headline="Weight the rows; use no bound.",
         detail=words.detail(of),
         numbers=words.numbers(of),
         assumptions=ASSUMPTIONS,
         disclosure=of.data.provenance,
         facts=words.facts(of),
-        proofs=(("Best weights C", of.ours.certificate, of.ours.ended),),
+        proofs=(("Best weights", of.ours.certificate, of.ours.ended),),
         code=of_regression(of),
         good_enough=words.good_enough(of),
         parameters=of.parameters,
         found=of,
         plots={
+            "regression-errors": lambda: plots.errors(of, ErrorOf.COEFFICIENTS),
+            "regression-errors-predictions": lambda: plots.errors(of, ErrorOf.PREDICTIONS),
             "regression-caps": lambda: plots.caps(of, ErrorOf.COEFFICIENTS),
             "regression-predictions": lambda: plots.caps(of, ErrorOf.PREDICTIONS),
             "regression-weights": lambda: plots.weights(of),

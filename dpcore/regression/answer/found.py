@@ -217,9 +217,7 @@ def _methods(
     caps: CapCurve | None,
     labels: FloatArray,
 ) -> tuple[Method, ...]:
-    methods = [
-        _method("Best weights C", problem, ours, labels, "the least variance that any unbiased one has")
-    ]
+    methods = [_method("Best weights", problem, ours, labels, "the least variance that any unbiased one has")]
     if caps is not None:
         best = caps.best
         if caps.rank_deficient[best] == 0 and caps.used[best]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale, Shares
-from dpcore.answer.axes import rounded_limits
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale, Shares
+from dpcore.answer.axes import fitted_limits, rounded_limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression.answer.found import ErrorOf, RegressionFound
+from dpcore.regression.answer.found import ErrorOf, Method, RegressionFound
 from dpcore.regression.estimate import Step, UserWeights
 from dpcore.regression.files import distinct_from
 from dpcore.regression.sample_limiting import CapCurve
@@ -28,7 +28,7 @@ MAX_POINTS = 400
 MAX_LETTERS = 28
 """Of a feature's name that stands beside its row."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
-OURS = "Best weights C"
+OURS = "Best weights"
 
 
 def error_axis(unit: str, of: ErrorOf, limits: tuple[float, float]) -> Axis:
@@ -70,27 +70,66 @@ def _best(caps: CapCurve, of: ErrorOf) -> int:
     return caps.best if of is ErrorOf.COEFFICIENTS else caps.best_prediction
 
 
-def _cap_limits(found: RegressionFound, of: ErrorOf) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) of the cap's and the error's axis, which depend neither on epsilon nor on sigma^2.
+def errors(found: RegressionFound, of: ErrorOf) -> Plot:
+    """The main figure: the error of every method, of coefficients with the parts that it is made of."""
+    coefficients = of is ErrorOf.COEFFICIENTS
+    error = {method: method.coefficients if coefficients else method.predictions for method in found.methods}
+    shown = [method for method in found.methods if 0.0 < error[method] < math.inf]
+    heights, least = np.array([error[method] for method in shown]), error[found.methods[0]]
+    columns: dict[str, npt.ArrayLike] = {
+        "method": [method.name for method in shown],
+        "error": heights,
+        "times_the_best": heights / least if least > 0.0 else np.full(heights.shape, np.nan),
+    }
+    parts: dict[str, FloatArray] = {}
+    dots: list[Points] = []
+    if coefficients:
+        noise = np.array([method.noise_share for method in shown])
+        parts = {"sampling_error": heights * np.sqrt(1.0 - noise), "privacy_noise": heights * np.sqrt(noise)}
+        dots = [
+            Points("Sampling error", "name", "sampling_error", Look.SAMPLING, symbol="circle", size=9),
+            Points("Privacy noise", "name", "privacy_noise", Look.PRIVACY, symbol="diamond", size=9),
+        ]
+    limits = fitted_limits(heights, np.concatenate([*parts.values()]) if parts else None)
+    also = (("times the best", "times_the_best"),)
+    bars: dict[str, Any] = {"base": limits[0], "gap": 0.4, "overlaid": True, "also": also}
+    ours = [method is found.methods[0] for method in shown]
+    said = ", ".join(f"{method.name.lower()} {wording.number(error[method])}" for method in shown)
+    return Plot(
+        "regression-errors" if coefficients else "regression-errors-predictions",
+        "Error of every method" if coefficients else "Error of predictions of every method",
+        f"Errors: {said}.",
+        Axis("method", "", (0.0, 1.0), Scale.NAMES),
+        error_axis(found.unit, of, limits),
+        {**columns, **parts},
+        (
+            Bars(OURS, "name", "error", Look.SMOOTH, where=("kind", "ours"), **bars),
+            Bars("Other ways", "name", "error", Look.CAP, where=("kind", "others"), opacity=0.6, **bars),
+            *dots,
+        ),
+        found.data.provenance,
+        {
+            "name": [_in_two_lines(method) for method in shown],
+            "kind": ["ours" if it_is else "others" for it_is in ours],
+        },
+        main=True,
+    )
 
-    The error's axis ends above what no cap costs at epsilon = 0.3, and starts where sampling or fit alone are.
-    """
-    problem, largest = found.problem, float(found.problem.histogram.max_size)
-    unit_noise = problem.num_features * 2.0 * (problem.value_bound / 0.3) ** 2
-    noise = unit_noise * found.no_cap.largest_user_weight**2
-    if of is ErrorOf.COEFFICIENTS:
-        squares = float(np.vdot(found.no_cap.matrix, found.no_cap.matrix))
-        low = max(squares * problem.value_bound**2 / 1e4, noise * 1e-10)
-    else:
-        noise = noise / problem.num_features * found.mean_square
-        low = max(found.spread**2 / 1e3, noise * 1e-10)
-    return (1.0, max(largest, 2.0)), (math.sqrt(low), 1.5 * math.sqrt(noise + low))
+
+def _in_two_lines(method: Method) -> str:
+    """A method's name, with its bound below it."""
+    if method.note.startswith("at most "):
+        return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
+    first, _, rest = method.name.partition(" ")
+    return f"{first}<br>{rest}"
 
 
 def caps(found: RegressionFound, of: ErrorOf) -> Plot:
     """Error against the cap, in its parts, with ours as a level and both ends marked."""
     ours = math.sqrt(found.ours.variance if of is ErrorOf.COEFFICIENTS else found.predicted.total)
-    columns, (x, y) = _cap_columns(found, of, ours), _cap_limits(found, of)
+    columns, x = _cap_columns(found, of, ours), (1.0, max(float(found.problem.histogram.max_size), 2.0))
+    parts = [column for name, column in columns.items() if name.startswith("cap_")]
+    y = fitted_limits(np.append(columns["cap_error"], ours), np.concatenate(parts))
     items: list[Item] = []
     if found.caps is not None:
         before = ("Bounded rows, sampling error", "cap_sampling_error")
@@ -125,7 +164,6 @@ def caps(found: RegressionFound, of: ErrorOf) -> Plot:
         tuple(items),
         found.data.provenance,
         {"bounds from, to": x, "ours": (ours, ours)},
-        main=True,
     )
 
 

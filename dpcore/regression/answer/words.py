@@ -18,16 +18,16 @@ _TOGETHER = (
 
 
 def numbers(found: RegressionFound) -> tuple[Number, ...]:
-    """The noise, and the error of the best weights, of the best cap and of none."""
+    """The error of the best weights and their noise, and the error of the best cap and of none."""
     ours = found.ours
     figures = [
+        _error("Standard error, total", math.sqrt(ours.variance), _share(ours)),
         Number(
             "Laplace noise, scale b",
             wording.number(ours.noise.scale),
-            help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient of Cy.",
+            help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient.",
             value=ours.noise.scale,
         ),
-        _error("Standard error, total", math.sqrt(ours.variance), f"({_share(ours)})"),
     ]
     if found.caps is not None and found.has_caps:
         best = math.sqrt(float(found.caps.variance[found.caps.best]))
@@ -92,8 +92,8 @@ def predicting_worse(found: RegressionFound) -> bool:
 
 
 FIT = (
-    "C is the best for the coefficients, under the model. Predictions also contain what the model misses; where "
-    "it misses much (no intercept, say), a bound may predict better."
+    "These weights are the best for the coefficients, under the model. Predictions also contain what the model misses; "
+    "where it misses much (no intercept, say), a bound may predict better."
 )
 
 
@@ -106,7 +106,8 @@ def detail(found: RegressionFound) -> str:
         said.append("**Not yet the best**: the search was stopped; see *Behind the answer* and *Search*.")
     if found.variance_is_private:
         said.append(
-            "σ² was read from private labels, and so C depends on them: enter σ² (*More settings*) before you release."
+            "σ² was read from private labels, and so the weights depend on them: enter σ² (*More settings*) before you "
+            "release."
         )
     if math.sqrt(found.predicted.total) > found.spread:
         said.append(
@@ -117,7 +118,7 @@ def detail(found: RegressionFound) -> str:
         said.append("**In predictions a bound does better here.** " + FIT)
     if found.problem.residual_variance == 0.0:
         said.append(
-            "σ² is 0, so only privacy noise counts, and the best C makes that alone as small as it can be."
+            "σ² is 0, so only privacy noise counts, and the best weights make that alone as small as it can be."
         )
     return " ".join(said)
 
@@ -141,7 +142,7 @@ def facts(found: RegressionFound) -> dict[str, str]:
         "Who sets the noise": (
             f"{_who(found.at_limit, found.problem.num_users)} "
             f"{wording.agreeing(found.at_limit, 'has', 'share')} the largest weight; "
-            f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0."
+            f"{wording.percent(ours.non_zero / ours.matrix.size)} of the weights are not 0."
         ),
     }
     effect = alike.weighted_effect(ours.matrix, found.problem.user_codes)

@@ -43,6 +43,7 @@ from tests.pages.driving import (
     go,
     link_of,
     metrics_of,
+    numbers,
     open_app,
     shown_texts,
     trace,
@@ -110,25 +111,33 @@ def metrics(at: AppTest) -> list[str]:
     return [metric.value for metric in metrics_of(at)]
 
 
+def heights(figure, name: str) -> list[float]:
+    """Where bars end: each begins at the lower end of the axis."""
+    (bars,) = [of for of in figure["data"] if of["name"] == name]
+    return [float(length) + bars["base"] for length in numbers(bars["y"])]
+
+
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     none = naive.all_rows(problem)
-    figure = chart(at, "regression_caps")
-    _, level = trace(figure, "Best weights C (no bound)")
-    assert level == pytest.approx(math.sqrt(ours.variance), rel=1e-6)
-    h, drawn = trace(figure, "Bounded rows, total")
-    assert h.tolist() == caps.caps.tolist()
-    assert drawn == pytest.approx(np.sqrt(caps.variance))
-    ((x,), (y,)) = trace(figure, "Best bound")
-    assert (x, y) == (caps.max_contributions, pytest.approx(math.sqrt(caps.variance[caps.best])))
-    ((x,), (y,)) = trace(figure, "No bound")
-    assert (x, y) == (problem.histogram.max_size, pytest.approx(math.sqrt(none.variance)))
+    figure = chart(at, "regression_errors")
+    assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
+    best, unbounded, one_row, averages = heights(figure, "Other ways")
+    assert best == pytest.approx(math.sqrt(caps.variance[caps.best]))
+    assert unbounded == pytest.approx(math.sqrt(none.variance))
+    assert one_row == pytest.approx(math.sqrt(caps.variance[0]))
+    assert averages == pytest.approx(math.sqrt(naive.user_averages(problem).variance))
+    # The parts of each, whose squares add up to its own.
+    parts = {of["name"]: numbers(of["y"]) for of in figure["data"]}
+    noise, sampling = parts["Privacy noise"], parts["Sampling error"]
+    assert noise[0] ** 2 == pytest.approx(ours.privacy_variance, rel=1e-6)
+    assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
     error = prediction_error(problem, ours, labels).total
     assert metrics(at) == [
-        wording.number(ours.noise.scale),
         wording.number(math.sqrt(ours.variance)),
+        wording.number(ours.noise.scale),
         wording.number(math.sqrt(float(caps.variance[caps.best]))),
         wording.number(math.sqrt(none.variance)),
         wording.number(math.sqrt(error)),
@@ -143,15 +152,14 @@ def test_the_first_screen_answers_for_generated_data():
     assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
     assert len(metrics_of(at)) == 5
     said = shown_texts(at)
-    assert "Weight the rows by the best C" in said
+    assert "Weight the rows; use no bound" in said
     assert "Proved best" in said
     assert "575 users" in said
 
 
-def test_epsilon_and_variance_move_the_answer_and_not_the_axes():
+def test_epsilon_and_variance_move_the_answer():
     at = opened()
     assert_answer(at, *asked())
-    before = chart(at, "regression_caps")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
     assert_answer(settled(at), *asked(5.0))
     fine(
@@ -160,9 +168,6 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes():
     assert "Variance σ² is empty" in errors(at)
     fine(at.number_input(key="regression.residual_variance").set_value(100.0).run())
     assert_answer(settled(at), *asked(5.0, 100.0))
-    layout = chart(at, "regression_caps")["layout"]
-    for axis in ("xaxis", "yaxis"):
-        assert layout[axis]["range"] == before[axis]["range"]
 
 
 def test_bounds_clip_labels_and_say_so():
@@ -178,10 +183,18 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
     problem, labels = asked()
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
+    error = prediction_error(problem, working_set.solve(problem), labels).total
+    assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
+        pytest.approx(math.sqrt(error), rel=1e-4)
+    ]
+    open_tab_once(at, "Against the bound")
     figure = chart(at, "regression_predictions")
     assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
+    ((x,), (y,)) = trace(figure, "Best bound")
+    at_best = caps.best_prediction
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
-    assert trace(figure, "Best weights C (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
+    assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
@@ -480,7 +493,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, expected in (
-        ("Best weights C", sweep.ours),
+        ("Best weights", sweep.ours),
         ("Best bound", sweep.cap),
         ("No bound", sweep.no_cap),
     ):
@@ -496,7 +509,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
     figure = chart(at, "regression_rows")
     generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
     sweep = study.over_generated(generators[:1], study.ROWS[:1], 1.0)
-    assert trace(figure, "Best weights C")[1][0] == pytest.approx(math.sqrt(sweep.ours[0, 0]), rel=1e-5)
+    assert trace(figure, "Best weights")[1][0] == pytest.approx(math.sqrt(sweep.ours[0, 0]), rel=1e-5)
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)
@@ -565,7 +578,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         held(patched, tells_first=True)
         at = open_app(TITLE, **LINK)
         assert "First answer, being refined" in at.get("progress")[0].proto.text
-        drawn = trace(chart(at, "regression_caps"), "Best weights C (no bound)")[1][0]
+        (drawn,) = heights(chart(at, "regression_errors"), "Best weights")
         assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
         open_tab_once(at, "Release")
         assert at.button(key="regression_draw").disabled
@@ -582,11 +595,11 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
 
 def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
     at = opened()
-    before = chart(at, "regression_caps")["data"]
+    before = chart(at, "regression_errors")["data"]
     with monkeypatch.context() as patched:
         held(patched, tells_first=False)
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
-        assert chart(at, "regression_caps")["data"] == before
+        assert chart(at, "regression_errors")["data"] == before
         assert "This is the answer for the settings before" in at.get("progress")[0].proto.text
         assert at.session_state[keys.PIN_OFFERED]().epsilon == asked()[0].epsilon != 2.0
         at.button(key="regression.solve_stop").click().run()
