@@ -40,7 +40,7 @@ def go_to(page: Page, title: str, whole: bool = True, folded: bool = False) -> N
     page.get_by_role("heading", level=1, name=heading).wait_for()
     if title == "Training" and not whole:
         # Its runs take 7 s of processor time.
-        page.wait_for_selector(".st-key-training_loss .js-plotly-plot .main-svg", state="attached")
+        page.wait_for_selector(".st-key-training_methods_loss .js-plotly-plot .main-svg", state="attached")
         with contextlib.suppress(TimeoutError):  # They may have ended by themselves.
             stop_button(page).click(timeout=3_000)
     settle(page)

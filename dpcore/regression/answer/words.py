@@ -21,10 +21,11 @@ def numbers(found: RegressionFound) -> tuple[Number, ...]:
     """The error of the best weights and their noise, and the error of the best cap and of none."""
     ours = found.ours
     figures = [
-        _error("Standard error, total", math.sqrt(ours.variance), _share(ours)),
+        _error("Standard error, total", math.sqrt(ours.variance), ""),
         Number(
             "Laplace noise, scale b",
             wording.number(ours.noise.scale),
+            f"({_share(ours)})",
             help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient.",
             value=ours.noise.scale,
         ),

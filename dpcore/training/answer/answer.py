@@ -47,6 +47,7 @@ def answered(
         parameters=of.parameters,
         found=of,
         plots={
+            "training-methods-loss": lambda: plots.methods(of, Measure.LOSS, Over.ROWS),
             "training-loss": lambda: plots.bounds(of, Measure.LOSS, Over.ROWS),
             "training-accuracy": lambda: plots.bounds(of, Measure.ACCURACY, Over.ROWS),
             "training-sides": lambda: plots.sides(of),

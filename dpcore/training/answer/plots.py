@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from typing import Any
 
-from dpcore.answer import Axis, Curve, Item, Look, Plot, Scale
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Points, Scale
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.answer.found import TrainingFound
@@ -41,6 +45,90 @@ def limits(found: TrainingFound, measure: Measure, over: Over) -> tuple[float, f
     return min(guess, floor) - 0.9 * apart, max(guess, floor) + 0.1 * apart
 
 
+def methods(found: TrainingFound, measure: Measure, over: Over) -> Plot:
+    """The main figure: every method at its best bound, with 95 % intervals, between no privacy and guessing."""
+    summary, name = found.summary(measure, over), measure.value
+    floor, guess = found.reference(measure, over)
+    # Also those of which there are no runs yet: the figure is updated in place.
+    best = {method: found.best_of.get(method) for method in found.parameters.methods}
+    answer = found.best
+    order = sorted(best, key=lambda method: method is not Method.FOLLOWED)
+    at = [None if (of := best[method]) is None else of.at for method in order]
+    means, halves = (
+        np.array([math.nan if i is None else float(of[i]) for i in at])
+        for of in (summary.mean, summary.half_width)
+    )
+    reaches = [math.nan if i is None else found.cell(i).reach for i in at]
+    # What does far worse than guessing is of no use, and would press all others together.
+    apart, worse = max(abs(guess - floor), 0.02), 1.0 if measure is Measure.LOSS else -1.0
+    far = worse * (means - guess) > MOST_APART * apart
+    shown = np.where(far, np.nan, means)
+    reached = np.append(shown[np.isfinite(shown)], (floor, guess))
+    margin = 0.12 * apart
+    ends = float(reached.min()) - margin, float(reached.max()) + margin
+    chosen = [i is not None and answer is not None and i == answer.at for i in at]
+    columns: dict[str, npt.ArrayLike] = {
+        "method": [method.value for method in order],
+        "bound": np.array(reaches),
+        name: means,
+        "half_width_95": halves,
+        "kind": ["answer" if it_is else "other" for it_is in chosen],
+        f"{name}_without_privacy": np.full(len(order), floor),
+        f"{name}_guessing": np.full(len(order), guess),
+    }
+    whiskers: dict[str, Any] = {"low": "lowest", "high": "highest", "size": 12}
+    answer_is, others_are = ("kind", "answer"), ("kind", "other")
+    others = "Other methods, at their best bounds"
+    items: list[Item] = [
+        Points("The answer", "label", "shown", Look.SMOOTH, where=answer_is, symbol="diamond", **whiskers),
+        Points(others, "label", "shown", Look.CAP, where=others_are, **whiskers),
+    ]
+    if far.any():
+        symbol = "triangle-up" if worse > 0.0 else "triangle-down"
+        beyond = "Beyond this axis: far worse than guessing"
+        items.append(Points(beyond, "label", "edge", Look.OWN, symbol=symbol, size=12))
+    items += [Level("No privacy", floor, dash="dot"), Level("Guessing", guess, dash="dash")]
+    known = [(NAMES[m].lower(), float(v)) for m, v in zip(order, means, strict=True) if math.isfinite(v)]
+    said = ", ".join(f"{method} {wording.number(value)}" for method, value in known)
+    edge = ends[1] - margin / 3.0 if worse > 0.0 else ends[0] + margin / 3.0
+    return Plot(
+        f"training-methods-{name}",
+        f"{TITLES[measure]} of every method",
+        f"{TITLES[measure]} on users held out: {said}; {wording.number(floor)} without privacy, "
+        f"{wording.number(guess)} guessing.",
+        Axis("method", "", (0.0, 1.0), Scale.NAMES, "Method, at its best bound h (rows per user)"),
+        _axis(measure, ends, f"{TITLES[measure]}, users held out"),
+        columns,
+        tuple(items),
+        found.data.provenance,
+        {
+            "label": [_label(method, reach) for method, reach in zip(order, reaches, strict=True)],
+            "shown": shown,
+            "edge": np.where(far, edge, np.nan),
+            "lowest": np.where(far, np.nan, means - halves),
+            "highest": np.where(far, np.nan, means + halves),
+        },
+        main=True,
+    )
+
+
+MOST_APART = 1.0
+"""How far beyond guessing the axis reaches, in distances between guessing and no privacy."""
+IN_LINES = {
+    Method.FOLLOWED: "Clipped sum,<br>bound<br>follows",
+    Method.SMOOTH: "Smooth<br>weights",
+    Method.CAP: "Cap, random<br>rows",
+    Method.CLIPPED_SUM: "Clipped<br>sum",
+    Method.OUTPUT: "Output<br>perturbation",
+}
+
+
+def _label(method: Method, reach: float) -> str:
+    """Of the axis: a method, and the bound that it is best at."""
+    has_bound = method is not Method.FOLLOWED and math.isfinite(reach)
+    return f"{IN_LINES[method]}<br>h = {wording.entered(reach)}" if has_bound else IN_LINES[method]
+
+
 def _bound_axis(found: TrainingFound) -> Axis:
     reaches = [cell.reach for cell in found.table.experiment.cells if cell.method is not Method.FOLLOWED]
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number=".3~g")
@@ -52,11 +140,20 @@ def _axis(measure: Measure, ends: tuple[float, float], title: str) -> Axis:
     return Axis(TITLES[measure].lower(), "", ends, scale, title, number=number)
 
 
+def _around(ends: tuple[float, float], means: FloatArray, floor: float, guess: float) -> tuple[float, float]:
+    """Ends wide enough for curves, where these are not far worse than guessing."""
+    fine = means[np.isfinite(means)]
+    most = 2.0 * max(abs(guess - floor), 0.02)
+    low, high = (float(f(fine)) if fine.size else guess for f in (np.min, np.max))
+    return min(ends[0], max(low, guess - most)), max(ends[1], min(high, guess + most))
+
+
 def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
     """Loss or accuracy against the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
     summary, cells = found.summary(measure, over), found.table.experiment.cells
     floor, guess = found.reference(measure, over)
-    ends, across, name = limits(found, measure, over), _bound_axis(found), measure.value
+    across, name = _bound_axis(found), measure.value
+    ends = _around(limits(found, measure, over), summary.mean, floor, guess)
     quiet, unclipped = found.quiet(measure, over)
     weight = found.largest_weight
     columns: dict[str, FloatArray | list[str]] = {
@@ -160,8 +257,8 @@ def bounds(found: TrainingFound, measure: Measure, over: Over) -> Plot:
             "followed, lowest": (answer - half, answer - half),
             "followed, highest": (answer + half, answer + half),
         },
-        main=True,
         beneath=beneath,
+        height=440,
         note="" if seen else "Every curve lies beyond this axis: far worse than guessing",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -48,9 +49,9 @@ from tests.pages.driving import (
     go,
     link_of,
     metrics_of,
+    numbers,
     open_app,
     shown_texts,
-    trace,
     work_waits_for_stop,
 )
 
@@ -283,11 +284,27 @@ def page() -> AppTest:
     return opened()
 
 
+def assert_methods(figure, whole: TrainingFound, means: np.ndarray) -> None:
+    """Every method at its best bound, those far worse than guessing at the edge."""
+    drawn = {of["name"]: numbers(of["y"]) for of in figure["data"] if of.get("y") != [None]}
+    assert list(drawn["The answer"]) == [pytest.approx(means[whole.best.at], rel=1e-9)]
+    best = whole.cell(whole.best.at).method
+    first = sorted(whole.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
+    order = [method for method in first if method is not best]
+    others = drawn["Other methods, at their best bounds"]
+    seen = 0
+    for method, shown in zip(order, others, strict=True):
+        if math.isfinite(shown):
+            assert shown == pytest.approx(means[whole.best_of[method].at], rel=1e-9)
+            seen += 1
+    far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
+    assert seen + np.isfinite(far).sum() == len(order)
+    assert seen >= 2
+
+
 def test_the_page_shows_what_the_core_finds(page, whole):
     at = open_tab(page, "Behind the answer")
-    _, y = trace(chart(at, "training_loss"), "Smooth weights")
-    cells = whole.table.cells_of(Method.SMOOTH)
-    assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
+    assert_methods(chart(at, "training_methods_loss"), whole, whole.summary(Measure.LOSS, Over.ROWS).mean)
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
     said = shown_texts(at)
@@ -296,8 +313,8 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     assert "public input" in said
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
     fine(at.run())
-    _, y = trace(chart(at, "training_accuracy"), "Smooth weights")
-    assert y == pytest.approx(whole.summary(Measure.ACCURACY, Over.USERS).mean[cells], rel=1e-9)
+    drawn_means = whole.summary(Measure.ACCURACY, Over.USERS).mean
+    assert_methods(chart(at, "training_methods_accuracy"), whole, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
@@ -414,9 +431,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     at.button(key="training_go_on").click()
     settled(fine(at.run()))
     assert "12 runs of every method at every bound" in shown_texts(at)
-    _, y = trace(chart(at, "training_loss"), "Smooth weights")
-    cells = whole.table.cells_of(Method.SMOOTH)
-    assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
+    assert_methods(chart(at, "training_methods_loss"), whole, whole.summary(Measure.LOSS, Over.ROWS).mean)
 
 
 def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
@@ -485,7 +500,7 @@ def with_upload(public: bool) -> AppTest:
 def test_private_rows_need_public_ranges_and_are_labelled():
     at = with_upload(public=False)
     assert "What range can these columns have" in shown_texts(at)
-    assert "training_loss" not in figure_keys(at)
+    assert "training_methods_loss" not in figure_keys(at)
     assert at.number_input(key="training.range_low_minutes").value is None
     at.number_input(key="training.range_low_minutes").set_value(90.0)
     settled(fine(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
