@@ -83,6 +83,9 @@ def likeness(found: FactorisationFound, data: Dataset) -> None:
         if own:
             item_list.offer(QUESTION, data)
         return
+    if not result.models:
+        st.caption("*Train again* shows them: this training was stored with its errors only.")
+        return
     names = item_list.names_of(data) if own else ()
     called = [f"item {one}" for one in range(result.train_counts.size)] if not names else list(names)
     epsilon = result.study.epsilons[at]

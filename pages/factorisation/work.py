@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common.progress import ShouldStop
+from dpcore.factorisation.answer import stored
 from dpcore.factorisation.answer.found import RatingsInUse
 from dpcore.factorisation.parameters import LARGE, FactorisationParameters
 from dpcore.factorisation.study import StudyResult, run
@@ -39,7 +40,7 @@ def start(table: RatingsInUse, parameters: FactorisationParameters) -> None:
 
 
 def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[StudyResult | None, bool]:
-    """What was trained for this question as far as it is, and whether that is all."""
+    """What was trained for this question as far as it is, here or before it was stored, and whether that is all."""
     asked = question(table, parameters)
     earlier = st.session_state.get(EARLIER)
     earlier = earlier[1] if earlier is not None and earlier[0] == asked else None
@@ -48,6 +49,8 @@ def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[Stu
             if earlier is not None and finished and not held[1].finished:
                 return earlier, True  # What was stopped has less than what there was.
             return held[1], finished
+    if earlier is None:
+        earlier = stored.result(parameters)
     return (None, False) if earlier is None else (earlier, True)
 
 

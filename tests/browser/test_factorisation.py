@@ -21,7 +21,7 @@ def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -
     settle(page)
     look_at_first_screen(page, MOST_WORDS, "Factorisation")
     card = page.locator(".st-key-factorisation_card")
-    expect(card.get_by_role("heading")).to_contain_text("Train, and see whether")
+    expect(card.get_by_role("heading")).to_contain_text("Not trained yet: noise on the rarest")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(card.get_by_role("heading")).to_contain_text("At ε = 1 it is not clear")  # two seeds
     expect(page.get_by_role("button", name="Train again")).to_be_visible()

@@ -41,10 +41,13 @@ GOOD_ENOUGH = 0.01
 
 
 def headline(found: FactorisationFound) -> str:
-    """Before a training what to do, then whether a factorisation is worth it."""
+    """Before a training how noisy it will be, then whether a factorisation is worth it."""
     said = found.verdict
     if said is None:
-        return "Train, and see whether a factorisation is worth its budget."
+        noise = float(found.share(Scheme.ADAPTIVE).noise_to_signal[0])
+        if not math.isfinite(noise):
+            return "Not trained with these settings yet."
+        return f"Not trained yet: noise on the rarest items is {wording.number(noise, 2)} times their signal."
     return of_verdict(said)
 
 

@@ -258,7 +258,7 @@ def trained() -> AppTest:
     at = open_app(PAGE, **LINK)
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert figure_keys(at) == ["factorisation_shares"]
-    assert "Train, and see whether" in shown_texts(at)
+    assert "Not trained yet: noise on the rarest" in shown_texts(at)
     fine(at.button(key="factorisation_train").click().run())
     return finished(at, JOB)
 
