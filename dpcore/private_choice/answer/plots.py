@@ -97,8 +97,8 @@ def _costs(
     if axis.shows(now[0]):
         items.append(Level(now[1], now[0], upright=True, dash="longdash"))
     drawn = {f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")}
-    low, high = fitted_limits(np.concatenate([*drawn.values()]))
-    ends = max(low, FLOOR), min(high, 1.0 if found.ranks else CEILING)
+    fitted = fitted_limits(np.concatenate([*drawn.values()]))
+    ends = max(fitted[0], FLOOR), min(fitted[1], 1.0 if found.ranks else CEILING)
     what = "rank error, share of users" if found.ranks else f"extra {error_name(found.parameters)}"
     decades = range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)
     return Plot(

@@ -13,7 +13,7 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared.base import keys
+from pages.shared.base import keys, projector
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure, file_button
 from pages.shared.compare import second_data_set
@@ -49,7 +49,7 @@ def settle_memory() -> bool:
 
 def show(spec: Question) -> None:
     """Draw the shell: which data are in use, and what is wrong with a link."""
-    room.make()
+    room.make(projector.is_on())
     links.apply_once(spec)
     handed_over.open_once()
     st.session_state[keys.PAGE_PARAMETERS] = None

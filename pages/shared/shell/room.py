@@ -4,7 +4,8 @@ Beside a wide page Streamlit leaves 80 pixels free on either side, a fifth of wh
 sidebar; here it is half of that. The sidebar's links take 34 pixels each, so that the data in use and *Save session*
 below them would lie outside of a window 800 high; here they take 26, and are themselves 24 high, as WCAG 2.2 asks.
 The names of pages start where the headings above them start, and have the 16 pixels that are free beside them:
-"Learning under a bound" needs 143, in bold while it is open, and had 140.
+"Learning under a bound" needs 143, in bold while it is open, and had 140. While the app is presented the page begins
+right below its header: with larger type a figure would not be seen whole.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ STYLE = """<style>
 .stSidebar [data-testid="stSidebarNavLink"] { margin-inline: -0.5rem; }
 </style>"""
 
+PRESENTING = """<style>
+.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
+</style>"""
 
-def make() -> None:
+
+def make(presenting: bool) -> None:
     """Take it, before anything is drawn; a style takes no place itself."""
-    st.html(STYLE)
+    st.html(STYLE + PRESENTING if presenting else STYLE)
