@@ -60,7 +60,9 @@ def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return []
 
 
-def named(ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool) -> tuple[str, ...]:
+def named(
+    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+) -> tuple[str, ...]:
     """What items are called on a page.
 
     Of public data that is their id in the rows, or the list's name for it. Of private data an id may be known to one
@@ -70,6 +72,7 @@ def named(ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool)
         ids: Of each item in the rows, `Dataset.task_names`.
         names: The public list, by id; None where none was brought.
         is_private: Whether the rows are private.
+        noun: What stands before a number.
     """
     held = names or {}
-    return tuple(held.get(each, f"item {at}" if is_private else each) for at, each in enumerate(ids))
+    return tuple(held.get(each, f"{noun} {at}" if is_private else each) for at, each in enumerate(ids))

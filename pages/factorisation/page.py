@@ -31,8 +31,8 @@ def body(places: layout.Places) -> None:
             **budget,
             "Rare and popular items": lambda: tabs.popularity(answer),
             "Nearest items": lambda: tabs.likeness(found, data),
+            "Implicit feedback": lambda: implicit.show(found),
         },
-        "Implicit feedback": lambda: implicit.show(found),
         "Size": {
             "How many users?": lambda: growth.show(parameters),
             "Large size": lambda: tabs.large(parameters),

@@ -56,7 +56,7 @@ def _show_table(found: MultitaskFound) -> None:
     columns, left_out = details.task_table(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
-    names = item_list.names_of(data) if own else ()
+    names = item_list.names_of(data, "task") if own else ()
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     called = (
         {"name": [harmless(names[at]) for at in columns["task"]]} if names and _has_all(found, data) else {}

@@ -21,12 +21,12 @@ ENTRIES = From.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "pro
 """What the upload keeps in the session under its question."""
 
 
-def names_of(data: Dataset) -> tuple[str, ...]:
+def names_of(data: Dataset, noun: str = "item") -> tuple[str, ...]:
     """What a page calls each task of the data, in the order of codes; empty where the data have no names for them.
 
-    A name that stands in private rows alone is not shown: it has a number.
+    A name that stands in private rows alone is not shown: it has a number behind the noun.
     """
-    return named(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private)
+    return named(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
 
 
 def offer(of: Question, data: Dataset, items: str = "items") -> None:

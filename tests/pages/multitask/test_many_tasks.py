@@ -398,6 +398,13 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)
     assert "source=data" in link_of(at)
+    # A name that stands in private rows alone has a number; one of a public list is shown.
+    tab(at, "Users and tasks")
+    assert set(at.dataframe[0].value["name"]) == {f"task {at}" for at in range(len(private.task_names))}
+    at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
+    fine(at.run())
+    assert at.dataframe[0].value.set_index("task")["name"][3] == "Chair"
+    assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, exact_budget(TARGET))
     found = found_of(private, source=TaskSource.DATA)
