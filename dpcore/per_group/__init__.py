@@ -12,7 +12,7 @@ from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_erro
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups
+from dpcore.per_group.passes import PartsByGroups, errors_by_groups, parts_by_groups
 from dpcore.per_group.selection import (
     SelectedGroups,
     SelectedVector,

@@ -85,6 +85,7 @@ class Passes:
         self.signed = bool((facet.counts < 0.0).any())
         self.most = int(facet.sizes[0])
         self.largest = float(facet.amounts.max())
+        self.parts: FloatArray | None = None  # Of the error at one L-infinity, where it is asked for them.
 
     def lowest(self, low: float, high: float, limit: float, window: tuple[int, int] | None = None) -> Lowest:
         """The least bound over the L0 of a window, for L-infinity in [low, high]; ``limit`` where that is less."""
@@ -214,6 +215,11 @@ class Passes:
                 add(ahead.groups, place, column * ahead.once, column * ahead.twice)
         return _Sums(missing, varying, scalars)
 
+    def _note(self, caps: IntArray, drawn: FloatArray, added: FloatArray) -> None:
+        """Keep what sampling and noise add to the error at these L0, where that was asked for."""
+        if self.parts is not None:
+            self.parts[:, caps - 1] = drawn, added
+
     def _explicit(self, columns: _Columns) -> bool:
         """Whether every L0 and group is looked at by itself, because what is added up over groups is no parabola."""
         return self.rooted or len(columns.linear) == 4
@@ -320,7 +326,10 @@ class Passes:
         squares = np.maximum(product(base[0], by[0], base[0], by[0]), 0.0)
         noise = self.noise_weight * self.parameters.pair_noise(caps, 1.0)
         if low == high:
-            return np.sqrt(squares + sampling(0) + (noise * high) ** 2), np.full(caps.shape, high)
+            drawn, added = sampling(0), (noise * high) ** 2
+            whole = np.sqrt(squares + drawn + added)
+            self._note(caps, drawn / whole, added / whole)
+            return whole, np.full(caps.shape, high)
         rises = by[1]
         cross = np.maximum(product(base[0], by[0], base[1], rises), 0.0)
         slopes = np.maximum(product(base[1], -rises, base[1], -rises), 0.0)
@@ -355,7 +364,12 @@ class Passes:
 
         missing = [b[segment] - f * x[1][segment] for b, x in zip(base, sums.missing, strict=True)]
         if low == high:
-            mean = missing[0] ** 2 + sampling(0) + noise * high**2
+            drawn, added = sampling(0), noise * high**2
+            mean = missing[0] ** 2 + drawn + added
+            if self.parts is not None:
+                # The error is sum w s / d, with d the root of each group's s, or of all of them together.
+                root = np.sqrt(mean) if self.rooted else weighed(mean)[:, None]
+                self._note(caps, (drawn / root) @ w, (added / root * np.ones(mean.shape)) @ w)
             return weighed(mean), np.full(caps.shape, high)
         if self.signed:
             # In [negative missing at high - positive missing at low, negative at low - positive at high].
@@ -411,3 +425,34 @@ def errors_by_groups(
     require.positive(max_amount=max_amount)
     passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
     return passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PartsByGroups:
+    """The error at every L0 for one L-infinity, and what of it comes from where; each array of shape (most L0,).
+
+    Attributes:
+        errors: The problem's objective.
+        sampling: What the random choice of groups adds to it, as in `moments.ErrorParts`.
+        noise: What the noise adds.
+    """
+
+    errors: FloatArray
+    sampling: FloatArray
+    noise: FloatArray
+
+    @property
+    def bias(self) -> FloatArray:
+        """What clipping and leaving out groups add: the parts add up to the error."""
+        return np.maximum(self.errors - self.sampling - self.noise, 0.0)
+
+
+def parts_by_groups(
+    problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
+) -> PartsByGroups:
+    """As `errors_by_groups`, in the same pass with the parts of the error."""
+    require.positive(max_amount=max_amount)
+    passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
+    passes.parts = np.zeros((2, passes.most))
+    errors = passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
+    return PartsByGroups(errors, *passes.parts)

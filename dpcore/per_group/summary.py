@@ -135,14 +135,23 @@ class SummaryProblem:
         with Problems() as problems:
             problems.whole(1, MAX_SIZE, max_groups=max_groups)
             problems.positive(max_amount=max_amount)
+        return self.parts(max_groups, max_amount)[0]
+
+    def parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
+        """The error, and what sampling and noise add to it, as in `moments.ErrorParts`; arguments as `error`."""
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, number, weights = self._merged
-        share = totals / float(self.totals.sum())
+        share, weights = totals / float(self.totals.sum()), number * weights
         squares = (share * bias) ** 2 + share * variance + noise
         if self.parameters.objective.rooted:
-            return float((np.sqrt(squares) * number) @ weights)
-        return math.sqrt(float((squares * number) @ weights))
+            root = np.sqrt(squares)
+            whole = float(root @ weights)
+        else:
+            whole = math.sqrt(float(squares @ weights))
+            root = np.full(squares.shape, whole)
+        weighed = np.divide(weights, root, out=np.zeros_like(weights), where=root > 0.0)
+        return whole, float((share * variance) @ weighed), noise * float(weighed.sum())
 
     @property
     def error_of_nothing(self) -> float:

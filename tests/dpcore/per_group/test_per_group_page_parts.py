@@ -22,6 +22,7 @@ from dpcore.per_group import (
     errors_by_groups,
     moments,
     pair_error,
+    parts_by_groups,
     tuner_pick,
     words,
 )
@@ -61,6 +62,14 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
         for amount in (1.0, 2.0, 60.0):
             found = errors_by_groups(problem, amount, facet)
             assert found == pytest.approx([pair_error(problem, l0, amount) for l0 in range(1, most + 1)])
+            # The parts of the same pass are those of the moments, and add up.
+            of = parts_by_groups(problem, amount, facet)
+            exact = [error_parts(problem, l0, amount) for l0 in range(1, most + 1)]
+            assert of.errors == pytest.approx(found)
+            assert of.sampling == pytest.approx([part.sampling for part in exact], abs=1e-9)
+            assert of.noise == pytest.approx([part.noise for part in exact])
+            bias = [part.clipped + part.left_out for part in exact]
+            assert of.bias == pytest.approx(bias, abs=1e-7)
     with pytest.raises(InvalidInput, match="Max_amount"):
         errors_by_groups(problem, 0.0)
 
