@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpcore.answer.methods import Methods
+from dpcore.answer.parts import ErrorPart
 from dpcore.answer.plot import Plot
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.forms import CodeChoice
@@ -81,6 +82,7 @@ class Answer:
         bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
             makes a table of it. None otherwise.
         error: Its error, where that is not the value of the second number. None otherwise.
+        parts: What the error consists of, in the words and colours of the main figure; empty where it has no parts.
     """
 
     headline: str
@@ -101,6 +103,7 @@ class Answer:
     bound: Any = None
     setting: ReleaseSetting | None = None
     error: float | None = None
+    parts: tuple[ErrorPart, ...] = ()
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:

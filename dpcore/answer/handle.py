@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.answer.parts import Part
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -36,15 +37,16 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        short: Column of what a release lacks of the truth without noise.
-        noise: Column of the mean magnitude of the noise.
+        short: Column of what a release lacks of the truth without noise; empty for nothing.
+        noise: Column of the mean magnitude of the noise; empty where all that is drawn is in ``sampling``.
         draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`SETS`, `DOTS`).
         spread: What the card's error is of them.
         reach: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
-        unit: Of distances, as it follows a number; empty for none.
+        unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
         sampling: Column of the standard deviation of what is drawn besides noise, such as which rows are kept; empty
             for nothing.
         others: Draws of that with a standard deviation of 1, shape (`SETS`, `DOTS`); None where there are none.
+        what: What a dot is, in the plural.
     """
 
     short: str
@@ -55,6 +57,7 @@ class Dots:
     unit: str = ""
     sampling: str = ""
     others: FloatArray | None = None
+    what: str = "releases"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +67,34 @@ class Users:
     Attributes:
         sizes: What each of them adds, descending, shape (users shown,), at most `MOST_USERS`.
         title: What stands above them.
+        by_second: Whether the second bound cuts them.
     """
 
     sizes: FloatArray
     title: str
+    by_second: bool = False
+
+
+@dataclass(frozen=True)
+class Second:
+    """A second bound that moves along, upwards in the figure.
+
+    Attributes:
+        name: What it bounds, such as "Rows".
+        column: Its values; with the first bound's they name every place of a grid once, row by row of this one. Where
+            it has one value alone, it is sent along and moves nothing.
+        unit: Of its numbers.
+        at: Where it stands at first.
+        field: The parameter that holds one of the person's own.
+        whole: Whether only whole ones are meant.
+    """
+
+    name: str
+    column: str
+    unit: str
+    at: float
+    field: str
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +104,16 @@ class Handle:
     Attributes:
         name: What is moved, such as "Bound".
         bound: Column of the bounds that it may stand at, ascending.
-        error: Column of the curve that it stands on.
+        error: Column of the curve that it stands on; beside a second bound, of the error at every place.
         at: Where it stands at first.
         whole: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
-        parts: Columns that move along as small dots, with the names of their curves.
-        users: Some users, cut at the bound; None for no picture of them.
+        parts: What the error consists of; each moves along, as a small dot on its curve and as a bar.
+        add_up: Whether the parts add up to the error; else their squares may, or they lie below it.
+        users: Some users, cut at the bound; empty for no picture of them.
         dots: Simulated releases; None where nothing is released.
+        second: A second bound; None for none.
+        best: Where a button that moves it over all bounds ends; None for no such button.
     """
 
     name: str
@@ -92,9 +122,12 @@ class Handle:
     at: float
     field: str
     whole: bool = False
-    parts: tuple[tuple[str, str], ...] = ()
-    users: Users | None = None
+    parts: tuple[Part, ...] = ()
+    add_up: bool = False
+    users: tuple[Users, ...] = ()
     dots: Dots | None = None
+    second: Second | None = None
+    best: float | None = None
 
 
 def unit_draws(noise: NoiseKind) -> FloatArray:
@@ -122,21 +155,26 @@ def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> F
     return np.asarray(noise * dots.draws + drawn - short)
 
 
-def some_users(values: FloatArray, users: FloatArray, unit: str) -> Users:
+def some_users(
+    values: FloatArray, users: FloatArray, unit: str, what: str = "user", by_second: bool = False
+) -> Users:
     """Users of all sizes at even ratios of rank, the heaviest first, as heavy tails are seen best so.
 
     Args:
         values: What a user adds, distinct and ascending, shape (k,).
         users: How many users add that, shape (k,).
         unit: What is added, for the title.
+        what: What the bars are, where they are no users.
+        by_second: As of `Users`.
     """
     reached = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
     total = float(reached[-1])
     few = total <= MOST_USERS
     ranks = np.arange(1.0, total + 1.0) if few else np.unique(np.floor(np.geomspace(1.0, total, MOST_USERS)))
     at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
-    of_all = wording.counted(ranks.size, "user") if ranks.size == total else (
-        f"{ranks.size} of {wording.counted(int(total), 'user')}"
+    of_all = wording.counted(ranks.size, what) if ranks.size == total else (
+        f"{ranks.size} of {wording.counted(int(total), what)}"
     )  # fmt: skip
     # Rows are what the bound is about, and need no word.
-    return Users(at_ranks, wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}"))
+    title = wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}")
+    return Users(at_ranks, title, by_second)

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy.typing as npt
 
 from dpcore.answer.handle import Handle
+from dpcore.answer.look import Look as Look
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 
@@ -27,19 +28,6 @@ class Scale(enum.Enum):
     LINEAR = "linear"
     PERCENT = "linear, shares of 1 written in per cent"
     NAMES = "words beside each other, in the order of the column"
-
-
-class Look(enum.Enum):
-    """What a line or a mark stands for; its colour and dash pattern follow from that."""
-
-    CAP = "a bound on rows per user, or the first of two ways"
-    SMOOTH = "smooth weights, or the second of two ways"
-    SAMPLING = "the part of an error that is there without noise"
-    PRIVACY = "the part of an error that is privacy noise"
-    BIAS = "the part of an error that the bound itself causes, with or without noise"
-    OWN = "what the person brought to compare"
-    USUAL = "what is usually done instead"
-    TOTAL = "the one curve of a plot"
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from dpcore.report import charts, regions
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
+MOVED_HEIGHT = 400
+"""Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 LINES: dict[Look, Mapping[str, Any]] = {
     Look.CAP: charts.CAP,
     Look.SMOOTH: charts.SMOOTH,
@@ -73,7 +75,8 @@ def figure(plot: Plot) -> go.Figure:
 
 
 def _drawn(plot: Plot) -> charts.Sketch:
-    height = plot.height or (charts.MAIN_HEIGHT if plot.main else HEIGHT)
+    usual = MOVED_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.main else HEIGHT
+    height = plot.height or usual
     fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
     shared: dict[str, dict[str, Any]] = {}
     # Several items read the same grid, and to find it takes longer than to draw them.

@@ -31,8 +31,8 @@ SENTENCES: Mapping[Users, str] = MappingProxyType(
         "adds 1,000 times the noise to every count.",
         Users.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no heavy user "
         "apart from the others, so the best bound cuts a few rows of many.",
-        Users.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. With much budget the heavy group keeps its "
-        "rows; with little budget the best bound cuts it down to 5, like everybody else.",
+        Users.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly "
+        "all of its rows; at ε = 0.1 the best bound cuts more than half of them.",
     }
 )
 """What each kind of users teaches."""

@@ -20,7 +20,7 @@ def body(places: layout.Places) -> None:
     answer = cached.mean_answer(data, parameters)
     private = answer.found.private_counts
     with places.figure:  # First: the browser draws it while the rest is still on its way.
-        main = plots.show(answer.plots["mean-error"](), moves=QUESTION.key("own_cap"))
+        main = plots.show(answer.plots["mean-error"](), moves=QUESTION.key)
     users = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
         "When users differ": lambda: tabs.show_hidden(data, answer, main),

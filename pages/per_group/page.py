@@ -50,7 +50,8 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     page_run.answers(found.parameters)
     answer = answered(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
-        plots.draw(answer.plots["per-group-error"](), stand_ins.DEMONSTRATION if demonstration else "")
+        label = stand_ins.DEMONSTRATION if demonstration else ""
+        plots.draw(answer.plots["per-group-error"](), label, moves=QUESTION.key)
     if isinstance(found, DistributionFound):
         answer_tabs.show(
             places,

@@ -18,7 +18,13 @@ QUESTION = Question(
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
     fields={
-        "bound": Field("Bound, rows per user", renewed=True, width=210),
+        "bound": Field(
+            "Your own bound",
+            "Rows per user. Drag the ring in the figure, or enter one.",
+            renewed=True,
+            placeholder="rows",
+            width=150,
+        ),
         "users": public(
             "Users",
             "The data in use, or invented users that show one thing clearly. Your data stay as they are.",
@@ -33,5 +39,5 @@ QUESTION = Question(
             width=150,
         ),
     },
-    also=From.PUBLIC.each("played", "of", "several", "who", "release"),
+    also=From.PUBLIC.each("of", "several", "kind", "release"),
 )

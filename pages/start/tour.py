@@ -21,7 +21,7 @@ def answer(data: Dataset, asked: StartParameters) -> str:
     )
     above = wording.counted(view.histogram.users_above(best), "user")
     return (
-        f"At {wording.number(bound)} rows the noise is {noise} of all rows, at {wording.number(best)} only {least}: "
+        f"At {wording.number(bound)} rows the noise is {noise} of a count, at {wording.number(best)} only {least}: "
         f"everybody's count pays. The lower bound loses {lost} of the rows, all of them rows of {above}."
     )
 
@@ -34,7 +34,7 @@ STEP = Step(
     goal=20_000,
     question="Of 2,001 invented users one has 20,000 rows, the others 20 each. What does keeping all rows cost "
     "everybody?",
-    move="Move *Bound* to its right end, 20,000",
+    move="Drag the ring to 20,000 rows or beyond",
     enough=lambda bound: bound >= 10_000,
     answer=answer,
 )

@@ -35,7 +35,7 @@ def body(places: layout.Places) -> None:
         if signed:
             plots.show(answer.plots["total-signed"]())
         else:
-            plots.show(answer.plots["total-error"](), moves=QUESTION.key("own_bound"))
+            plots.show(answer.plots["total-error"](), moves=QUESTION.key)
         if not signed and answer.found.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
     of: dict[str, answer_tabs.Content] = {

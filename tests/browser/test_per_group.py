@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import pytest
@@ -12,6 +13,48 @@ from dpcore.per_group import PerGroupParameters, PerGroupProblem, UserGroupPairs
 from pages.shared.fields.ranges import DEFAULT_EPSILON
 from tests.browser.browser import ROOT, settle
 from tests.browser.test_journeys import go_to, press
+
+
+def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
+    """In the map by the pointer and by keys, and cleared again."""
+    figure = page.locator(".st-key-per_group_error")
+    handle, seen = figure.get_by_role("slider"), figure.locator(".sweetspot-seen")
+    own = (
+        page.get_by_role("spinbutton", name="Own bound, groups"),
+        page.get_by_role("spinbutton", name="Own bound, in each"),
+    )
+    expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
+    box = handle.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 90, y - 60, steps=4)
+    # Nobody but the browser has heard of it.
+    expect(own[0]).to_have_value("")
+    said = re.fullmatch(r"Groups (\d+), Rows (\d+) in each", str(handle.get_attribute("aria-valuetext")))
+    assert said is not None
+    groups, rows = int(said[1]), int(said[2])
+    assert groups < l0
+    assert rows > linf
+    expect(seen).to_contain_text(f"Groups {groups}: cuts")
+    expect(seen).to_contain_text(f"Rows {rows}: cuts")
+    expect(seen.locator("circle")).to_have_count(20)
+    page.mouse.up()
+    settle(page)
+    expect(own[0]).to_have_value(str(groups))
+    expect(own[1]).to_have_value(str(rows))
+    handle.press("ArrowRight")
+    handle.press("ArrowDown")
+    expect(own[1]).not_to_have_value(str(rows))
+    settle(page)
+    assert int(own[0].input_value()) > groups
+    assert int(own[1].input_value()) < rows
+    for field in own:
+        field.fill("")
+        field.press("Enter")
+        settle(page)
+    expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
 
 
 def test_from_the_sample_events_to_the_best_pair_and_a_program_that_runs(
@@ -34,6 +77,8 @@ def test_from_the_sample_events_to_the_best_pair_and_a_program_that_runs(
             .filter(t => t.name === 'Best pair').map(t => [t.x[0], t.y[0]])"""
     )
     assert marked == [[l0, linf]]
+
+    both_bounds_are_dragged(page, l0, linf)
 
     press(card.get_by_role("button", name="Code for your library"))
     dialog = page.get_by_role("dialog")

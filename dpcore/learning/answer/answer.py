@@ -55,4 +55,5 @@ def answered(data: Dataset, parameters: LearningParameters, found: LearningFound
             )
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
+        parts=words.error_parts(of),
     )

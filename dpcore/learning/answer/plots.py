@@ -9,6 +9,7 @@ import numpy as np
 from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
 from dpcore.answer.axes import ROWS
 from dpcore.answer.handle import Handle, some_users
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -17,11 +18,8 @@ from dpcore.learning.bias_bounds import BiasTerm
 
 NOTHING = Level("1: above, it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
-PARTS = (
-    Curve("Bias, twice", "cap_rows", "bias_twice", Look.BIAS),
-    Curve("Finite sample", "cap_rows", "finite_sample", Look.SAMPLING),
-    Curve("Privacy noise", "cap_rows", "privacy_noise", Look.PRIVACY),
-)
+PARTS = parts({BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"})
+CURVES = tuple(Curve(part.name, "cap_rows", part.column, part.look) for part in PARTS)
 # One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
 TERMS = {
     BiasTerm.WORST_CASE: (Look.CAP, "solid", 2.5),
@@ -39,7 +37,7 @@ MARKED = (("Best bound", Look.CAP, "diamond"), ("Your own bound", Look.OWN, "squ
 def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     """The main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
     best = found.choice
-    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Look.TOTAL), *PARTS, NOTHING]
+    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Look.TOTAL), *CURVES, NOTHING]
     if found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
@@ -50,8 +48,8 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
         "learning-bound",
         "Excess risk against the bound",
         f"The excess risk, at most, is smallest at {wording.counted(best.max_contributions, 'row')} per user, "
-        f"{wording.number(best.total)}: twice the bias {wording.number(best.bias)}, finite sample "
-        f"{wording.number(best.finite_sample)}, privacy noise {wording.number(best.privacy)}. Lower bounds bias more, "
+        f"{wording.number(best.total)}: bias {wording.number(best.bias)}, sampling "
+        f"{wording.number(best.finite_sample)}, noise {wording.number(best.privacy)}. Lower bounds bias more, "
         "higher ones need more noise.",
         _cap_axis(found),
         Axis("excess risk, at most", "", axis_limits(found)[1]),
@@ -64,7 +62,7 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
 
 
 def _handle(found: LearningFound, own_cap: int | None) -> Handle:
-    """The bound by hand, and whose rows it cuts; nothing is released here, so that there are no dots."""
+    """The bound by hand, whose rows it cuts, and the parts of the limit: nothing is released, so there are no dots."""
     histogram = found.problem.histogram
     return Handle(
         "Bound",
@@ -73,8 +71,9 @@ def _handle(found: LearningFound, own_cap: int | None) -> Handle:
         own_cap or found.choice.max_contributions,
         "own_cap",
         whole=True,
-        parts=tuple((part.y, part.name) for part in PARTS),
-        users=some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),
+        parts=PARTS,
+        add_up=True,
+        users=(some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.answer.axes import ROWS
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
 from dpcore.common import alike, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
@@ -36,9 +37,9 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
         Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
         Number("Excess risk, at most", wording.number(total), largest, _BOUND, total, key="bound"),
         Number("As a share of all rows", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
-        part("Bias, twice", choice.bias, "bias_twice", _BIAS),
-        part("Finite sample", choice.finite_sample, "finite_sample", _FINITE),
-        part("Privacy noise", choice.privacy, "privacy_noise", _PRIVACY),
+        part(BIAS, choice.bias, "bias_twice", _BIAS),
+        part(SAMPLING, choice.finite_sample, "finite_sample", _FINITE),
+        part(NOISE, choice.privacy, "privacy_noise", _PRIVACY),
     )
 
 
@@ -74,14 +75,19 @@ _PRIVACY = (
 
 
 def _parts(of: LearningCap | ErrorParts) -> dict[str, float]:
-    named = {"bias": of.bias, "finite sample": of.finite_sample, "privacy noise": of.privacy}
+    named = {BIAS: of.bias, SAMPLING: of.finite_sample, NOISE: of.privacy}
     return {name: float(value) for name, value in named.items()}
 
 
 def _largest_part(choice: LearningCap) -> str:
     parts = _parts(choice)
     name = max(parts, key=parts.__getitem__)
-    return f"{wording.percent(parts[name] / choice.total)} {name}"
+    return f"{wording.percent(parts[name] / choice.total)} {name.lower()}"
+
+
+def error_parts(found: LearningFound) -> tuple[ErrorPart, ...]:
+    """What the excess risk at the best bound consists of; the parts add up to it."""
+    return said(_parts(found.choice), wording.number)
 
 
 LEAKS = (
@@ -178,7 +184,7 @@ def _own_cap(found: LearningFound, cap: int) -> str:
     total = float(parts.total)
     if not math.isfinite(total):
         return "this limit on the bias says nothing there: less than a quarter of the rows is kept."
-    split = ", ".join(f"{name} {wording.number(part)}" for name, part in _parts(parts).items())
+    split = ", ".join(f"{name.lower()} {wording.number(part)}" for name, part in _parts(parts).items())
     return (
         f"excess risk at most {wording.number(total)} ({split}), {wording.change(total, found.choice.total)}"
         " compared with the best bound."

@@ -63,6 +63,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
         choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
         setting=setting(of, data, parameters),
+        parts=words.error_parts(of),
     )
 
 

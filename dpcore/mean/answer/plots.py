@@ -13,6 +13,7 @@ from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits
 from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, some_users, unit_draws
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, Part, parts
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -25,13 +26,12 @@ from dpcore.mean.user_effects import Clamped, bounded_mean
 def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     """The main figure: error against the bound, both methods, each split into its parts."""
     h, cap, smooth = found.bounds, found.cap, found.smooth
-    whole, sampling = error_name(found), _sampling_name(found)
+    whole = error_name(found)
     columns: dict[str, FloatArray] = {}
     items: list[Curve | Mark | Band] = []
     if found.usual is not None:
         columns["usual_split_standard_error"] = np.sqrt(found.usual.capped.variance)
     columns["bound"] = h
-    parts: list[Curve] = []
     for key, name, error, look in (
         ("cap", BOUNDED, found.capped, Look.CAP),
         ("smooth", "smooth weights", found.smoothed, Look.SMOOTH),
@@ -39,16 +39,12 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
         columns[f"{key}_sampling_error"] = np.sqrt(error.sampling_variance)
         columns[f"{key}_privacy_noise"] = np.sqrt(error.privacy_variance)
-        items.append(Curve(f"Total, {name}", "bound", f"{key}_standard_error", look))
-        shown = [("Privacy noise", "privacy_noise", Look.PRIVACY)]
         if found.problem.table is not None:
             columns[f"{key}_shift"] = np.broadcast_to(np.abs(error.shift), h.shape)
-            shown.append(("Shift", "shift", Look.BIAS))
-        if found.problem.table is None or key == "cap":  # Smooth weights draw no rows.
-            shown.insert(0, (sampling, "sampling_error", Look.SAMPLING))
-        for part, column, style in shown:
-            parts.append(Curve(f"{part}, {name}", "bound", f"{key}_{column}", style, look, part))
-    items += parts
+        items.append(Curve(f"Total, {name}", "bound", f"{key}_standard_error", look))
+    # The parts are those of the bound, as on the card: of both ways there would be eight curves.
+    of_cap = _parts(found)
+    items += [Curve(part.name, "bound", part.column, part.look) for part in of_cap]
     if found.usual is not None:
         name = f"Total, {BOUNDED}, usual split of ε"
         items.append(Curve(name, "bound", "usual_split_standard_error", Look.USUAL))
@@ -70,7 +66,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         f"{wording.capital(whole)} against the bound",
         f"The {whole} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
-        f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, privacy noise.",
+        f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, the noise.",
         bound_axis(bound_limits(histogram)),
         Axis(
             "delta-method error" if found.private_counts else whole,
@@ -87,7 +83,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
             "shift of a dot": columns.get("cap_shift", np.zeros(h.shape)),
         },
         main=True,
-        handle=_handle(found, own_cap, "cap_shift" in columns),
+        handle=_handle(found, own_cap, of_cap),
     )
 
 
@@ -95,10 +91,15 @@ REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def _handle(found: MeanFound, own_cap: int | None, shifts: bool) -> Handle:
+def _parts(found: MeanFound) -> tuple[Part, ...]:
+    """What the error of a bound consists of."""
+    columns = {SAMPLING: "cap_sampling_error", NOISE: "cap_privacy_noise"}
+    return parts({BIAS: "cap_shift"} | columns if found.problem.table is not None else columns)
+
+
+def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> Handle:
     """The bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
     histogram = found.problem.histogram
-    parts = [("cap_sampling_error", _sampling_name(found)), ("cap_privacy_noise", "Privacy noise")]
     return Handle(
         "Bound",
         "bound",
@@ -106,8 +107,8 @@ def _handle(found: MeanFound, own_cap: int | None, shifts: bool) -> Handle:
         own_cap or found.cap.max_contributions,
         "own_cap",
         whole=True,
-        parts=(*parts, ("cap_shift", "Shift")) if shifts else tuple(parts),
-        users=some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),
+        parts=of_cap,
+        users=(some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
         dots=Dots(
             "shift of a dot",
             "noise of a dot",
@@ -187,13 +188,6 @@ def on_same_bounds(plot: Plot, main: Plot) -> Plot:
 def _bounds(found: MeanFound) -> tuple[float, float]:
     low, high = float(found.problem.histogram.min_size), float(found.problem.histogram.max_size)
     return low, max(high, 2.0 * low)
-
-
-def _sampling_name(found: MeanFound) -> str:
-    """What the part of the error is called that is there without noise, and is no shift."""
-    if found.problem.table is not None:
-        return "Draw of rows"
-    return "Rows left out or weighing less" if found.of_table else "Sampling error"
 
 
 def _bands(found: MeanFound) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dpcore import mean
 from dpcore.answer import Number
 from dpcore.answer.axes import ROWS
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
 from dpcore.dataset import Dataset
@@ -60,11 +61,19 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
 
 
 def _error(label: str, of: mean.CapChoice | mean.SmoothChoice, found: MeanFound, kind: str) -> Number:
-    note = f"({wording.percent(of.privacy_variance / of.variance)} privacy noise)"
+    note = f"({wording.percent(of.privacy_variance / of.variance)} noise)"
     key, about = f"{kind}{error_name(found).replace(' ', '_')}", _STANDARD_ERROR
     if found.of_table:
         about = _ERROR_READ if found.problem.table is not None else _ERROR_EXPECTED
     return Number(label, wording.number(of.standard_error), note, about, of.standard_error, UNIT, key)
+
+
+def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
+    """What the error of the best bound consists of; the squares of the parts add up to its square."""
+    cap = found.cap
+    drawn, added = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
+    shift = {BIAS: abs(cap.shift)} if found.problem.table is not None else {}
+    return said({**shift, SAMPLING: drawn, NOISE: added}, wording.number)
 
 
 def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:

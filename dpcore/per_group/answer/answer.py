@@ -67,6 +67,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         choice=lambda: _choice(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
+        parts=words.error_parts(of),
     )
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.markdown import plain
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic, SummaryChoice, SummaryProblem, best_summary_pair
-from dpcore.per_group.answer.error_map import ErrorMap, Pair
+from dpcore.per_group.answer.error_map import Bounded, ErrorMap, Pair
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.words import OBJECTIVES, amount_words, error_words, pair_words
 
@@ -46,9 +47,25 @@ class DistributionFound:
         return self.problem.parameters
 
     @property
+    def bounded(self) -> Bounded:
+        """What the bounds cut. A user of k groups has k pairs."""
+        sizes = self.problem.sizes
+        pairs = sizes.pairs.astype(np.float64)
+        return Bounded(
+            *_counted(sizes.groups.astype(np.float64), pairs / sizes.groups),
+            *_counted(self.problem.amounts, pairs),
+        )
+
+    @property
     def pair_error(self) -> float:
         """Error of the pair, or of releasing nothing where that is better."""
         return self.choice.error
+
+
+def _counted(values: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Distinct values, ascending, and how many there are of each."""
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, np.rint(np.bincount(place, times))
 
 
 def find(data: Dataset, parameters: PerGroupParameters) -> DistributionFound:
@@ -68,10 +85,9 @@ def find(data: Dataset, parameters: PerGroupParameters) -> DistributionFound:
     most, largest = int(data.pair_sizes.groups.max()), float(problem.amounts.max())
     groups = np.unique(np.rint(np.r_[np.geomspace(1, most, COLUMNS), choice.max_groups or 1]))
     amounts = np.unique(np.rint(np.r_[np.geomspace(1, largest, ROWS), choice.max_amount or 1.0]))
-    errors = np.array([[problem.error(int(l0), float(c)) for l0 in groups] for c in amounts])
-    return DistributionFound(
-        problem, choice, pair, own, ErrorMap(groups, amounts, errors), data.pair_sizes.label
-    )
+    at = np.array([[problem.parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    cells = ErrorMap(groups, amounts, *np.moveaxis(at, -1, 0))
+    return DistributionFound(problem, choice, pair, own, cells, data.pair_sizes.label)
 
 
 def headline(of: DistributionFound) -> str:

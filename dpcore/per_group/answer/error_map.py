@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray
-from dpcore.per_group import PerGroupProblem, mean_error
+from dpcore.per_group import PerGroupParameters, PerGroupProblem, Statistic, mean_error
 
 LARGE = 2_000_000
 """Pairs above which map and curves have a third of the points, and the best cap is within 1 % and not 0.1 %."""
@@ -39,11 +40,84 @@ class ErrorMap:
         groups: L0, ascending, shape (columns,).
         amounts: L-infinity, ascending, shape (rows,).
         errors: Shape (rows, columns).
+        sampling: What the random choice of groups adds to the error, as in `dpcore.per_group.ErrorParts`, of the same
+            shape; None where the error has no known parts.
+        noise: What the noise adds, likewise.
     """
 
     groups: FloatArray
     amounts: FloatArray
     errors: FloatArray
+    sampling: FloatArray | None = None
+    noise: FloatArray | None = None
+
+    def squares(self) -> dict[str, FloatArray] | None:
+        """Bias, sampling and noise as mean squares, which add up to that of the error; None without known parts.
+
+        Where the error is a mean of the groups' roots, the parts share its square as they share the error itself.
+        """
+        if self.sampling is None or self.noise is None:
+            return None
+        bias = np.maximum(self.errors - self.sampling - self.noise, 0.0)
+        named = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
+        return {name: self.errors * part for name, part in named.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """What both bounds cut, each distinct and ascending with how many there are of it.
+
+    Attributes:
+        groups: Groups per user.
+        users: How many users are in so many, likewise.
+        amounts: What a user adds to a group, regardless of its sign.
+        pairs: How many pairs of a user and a group add that.
+    """
+
+    groups: FloatArray
+    users: FloatArray
+    amounts: FloatArray
+    pairs: FloatArray
+
+
+def bounded(problem: PerGroupProblem) -> Bounded:
+    """What the bounds of a question on pairs cut."""
+    groups, users = np.unique(problem.pairs.groups_per_user, return_counts=True)
+    sizes = problem.pairs.rows if problem.parameters.statistic is Statistic.MEAN else problem.amounts
+    amounts, pairs = np.unique(np.abs(sizes), return_counts=True)
+    return Bounded(*(column.astype(np.float64) for column in (groups, users, amounts, pairs)))
+
+
+class Mapped(Protocol):
+    """What the figure of the error over both bounds reads."""
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+
+    @property
+    def map(self) -> ErrorMap:
+        """The error over both bounds."""
+
+    @property
+    def pair(self) -> Pair | None:
+        """The best pair."""
+
+    @property
+    def tuner(self) -> Pair | None:
+        """The pair of PipelineDP's rule."""
+
+    @property
+    def own(self) -> Pair | None:
+        """The person's own pair."""
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the best pair, or of releasing nothing."""
+
+    @property
+    def bounded(self) -> Bounded:
+        """What the bounds cut."""
 
 
 def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
@@ -76,7 +150,10 @@ def row_by_row(
     pair: Pair | None,
     should_stop: ShouldStop,
 ) -> ErrorMap:
-    """The map row by row, that of the pair first; where it is stopped, as many as there are."""
+    """The map row by row, that of the pair first; where it is stopped, as many as there are.
+
+    ``row`` gives the errors, shape (columns,), or these with what sampling and noise add, shape (3, columns).
+    """
     first = pair.max_amount if pair is not None else float(amounts[-1])
     kept: dict[float, FloatArray] = {}
     for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
@@ -84,7 +161,8 @@ def row_by_row(
             break
         kept[amount] = row(amount)
     done = np.array(sorted(kept))
-    return ErrorMap(groups, done, np.array([kept[amount] for amount in done.tolist()]))
+    found = np.array([kept[amount] for amount in done.tolist()])
+    return ErrorMap(groups, done, found) if found.ndim == 2 else ErrorMap(groups, done, *found.swapaxes(0, 1))
 
 
 def of_means(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:

@@ -36,12 +36,13 @@ from dpcore.per_group import (
     mean_squares,
     moments,
     pair_error,
+    parts_by_groups,
     selected_tuner_pick,
     tuner_pick,
     vector_error,
 )
 from dpcore.per_group.answer import error_map, selected
-from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
+from dpcore.per_group.answer.error_map import LARGE, Bounded, ErrorMap, Pair
 from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
 from dpcore.per_group.words import short
@@ -128,6 +129,11 @@ class PerGroupFound:
         if self.cap is None or self.radial is None:
             return None
         return self.radial if self.radial.error < self.cap.error else self.cap
+
+    @cached_property
+    def bounded(self) -> Bounded:
+        """What the bounds cut."""
+        return error_map.bounded(self.problem)
 
     @cached_property
     def norm_curves(self) -> NormCurves:
@@ -271,7 +277,8 @@ def find(
         groups, amounts = error_map.axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
 
         def row(amount: float) -> FloatArray:
-            return np.asarray(errors_by_groups(problem, amount, facet)[groups.astype(np.int64) - 1])
+            at = parts_by_groups(problem, amount, facet)
+            return np.array([at.errors, at.sampling, at.noise])[:, groups.astype(np.int64) - 1]
 
         cells = error_map.row_by_row(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)

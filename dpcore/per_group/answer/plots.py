@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
@@ -11,7 +9,8 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group import PerGroupParameters, Statistic
-from dpcore.per_group.answer.error_map import ErrorMap, Pair
+from dpcore.per_group.answer import handles
+from dpcore.per_group.answer.error_map import Mapped
 from dpcore.per_group.answer.found import GOOD, USEFUL, PerGroupFound
 from dpcore.per_group.answer.selected import OverEpsilon
 from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
@@ -32,34 +31,6 @@ SURVIVAL = (
     ),
     Points("PipelineDP's rule", "users", "kept_at_tuner", Look.SAMPLING, symbol="square-open", size=12),
 )
-
-
-class Mapped(Protocol):
-    """What the figure of the error over both bounds reads."""
-
-    @property
-    def parameters(self) -> PerGroupParameters:
-        """What was asked."""
-
-    @property
-    def map(self) -> ErrorMap:
-        """The error over both bounds."""
-
-    @property
-    def pair(self) -> Pair | None:
-        """The best pair."""
-
-    @property
-    def tuner(self) -> Pair | None:
-        """The pair of PipelineDP's rule."""
-
-    @property
-    def own(self) -> Pair | None:
-        """The person's own pair."""
-
-    @property
-    def pair_error(self) -> float:
-        """Error of the best pair, or of releasing nothing."""
 
 
 def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds") -> Plot:
@@ -86,6 +57,9 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         "max_amount": np.repeat(whole.amounts, whole.groups.size),
         "error": errors.ravel(),
     }
+    squares = whole.squares()
+    if squares is not None:
+        columns |= {name: np.sqrt(square).ravel() for name, square in squares.items()}
     items: list[Item]
     if min(whole.amounts.size, whole.groups.size) > 1:
         least = min(of.pair_error if of.pair is not None else np.inf, float(errors.min()))
@@ -111,7 +85,20 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         ]
         x = x if by_groups else y
         y = _across("error", unit_of(of.parameters), errors, *(pair.error for _, pair, _, _ in marked))
-    return Plot("per-group-error", title, _alt(of), x, y, columns, tuple(items), kind, main=True, height=430)
+    moves, guides = handles.of_map(of, columns)
+    return Plot(
+        "per-group-error",
+        title,
+        _alt(of),
+        x,
+        y,
+        columns,
+        tuple(items),
+        kind,
+        guides,
+        main=True,
+        handle=moves,
+    )
 
 
 def _amount_unit(parameters: PerGroupParameters) -> str:

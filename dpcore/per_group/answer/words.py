@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpcore.answer import Number, Proof
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
 from dpcore.common import alike, wording
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Neighbours
@@ -122,6 +125,16 @@ _NORM = (
     "brought to at most this bound: by cutting all of the user's groups at one level, or by scaling all of them "
     "alike, whichever errs less here."
 )
+
+
+def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
+    """What the error of the best pair consists of; the squares of the parts add up to its square."""
+    if view.parts is None:
+        return ()
+    of = view.parts
+    adds = {BIAS: of.clipped + of.left_out, SAMPLING: of.sampling, NOISE: of.noise}
+    squares = {name: of.total * max(part, 0.0) for name, part in adds.items()}
+    return said({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
 
 
 def detail(view: PerGroupFound, data: Dataset) -> str:

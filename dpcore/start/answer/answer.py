@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, Number
+from dpcore.answer.parts import BIAS, NOISE, said
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.answer import plots
-from dpcore.start.answer.found import CELLS, RowsOfUsers, Tradeoff, find
+from dpcore.start.answer.found import CELLS, Tradeoff, find
 from dpcore.start.parameters import StartParameters
 
 ASSUMED = (
-    f"A table of {CELLS} counts, such as rows per month, is released at once with Laplace noise of scale bound/ε in "
-    "each count; neighbours add or remove one user (Amin et al. 2019, section 3)"
+    f"A table of {CELLS} counts is released at once with Laplace noise of scale bound/ε in each, and every count is "
+    "taken to lose the same share of its rows; neighbours add or remove one user (Amin et al. 2019, section 3)"
 )
 
 
@@ -27,11 +28,11 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
     Returns:
         The answer; its ``found`` is a `Tradeoff`. Plots are computed when they are asked for.
 
-    Source: Amin et al. 2019, equation 5.
+    Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     of, bound = find(data, parameters) if found is None else found, parameters.bound
     disclosure = presets.shown(data, parameters.users).provenance
-    best, share = of.best.max_total, of.best.bound / of.num_rows
+    best, share = of.best.max_total, of.best.absolute_error / of.num_rows
     useful = best > 0
     low, high = (wording.number(x) for x in of.within)
     rows = wording.counted(best, "row")
@@ -39,39 +40,39 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
         headline=f"Keep at most {rows} of each user."
         if useful
         else "With so few users and so small an ε, every bound gives more noise than count.",
-        detail="" if bound is None else sentence(of, parameters.epsilon, bound),
+        detail=" ".join(
+            filter(None, (released(parameters.epsilon), "" if bound is None else sentence(of, bound)))
+        ),
         numbers=(
             Number("Sweet spot", rows, "per user", value=best, unit="rows per user", key="max_contributions"),
-            Number("Error", wording.percent(share), "of all rows", value=share, unit="share of all rows"),
+            Number("Error", wording.percent(share), "of a count", value=share, unit="share of a count"),
         )
         if useful
         else (),
         assumptions=(ASSUMED,),
         disclosure=disclosure,
-        good_enough=f"any bound from {low} to {high} rows stays within 5{wording.PERCENT} of the best error."
+        good_enough=f"{low} to {high} rows, within 5{wording.PERCENT} of the best error."
         if useful and low != high
         else "",
         parameters=parameters,
         found=of,
-        plots={
-            "start-tradeoff": lambda: plots.tradeoff(of, bound, disclosure),
-            "start-rows": lambda: plots.rows(of.rows, bound, disclosure),
-        },
+        plots={"start-tradeoff": lambda: plots.tradeoff(of, bound, disclosure)},
+        parts=said({BIAS: of.best.bias / of.num_rows, NOISE: of.best.noise / of.num_rows}, wording.percent)
+        if useful
+        else (),
     )
 
 
-def sentence(found: Tradeoff, epsilon: float, bound: int) -> str:
+def released(epsilon: float) -> str:
+    """What is released in the picture."""
+    entered = wording.entered(epsilon)
+    return f"**Released:** with ε = {entered}, {CELLS} counts at once, such as rows per month."
+
+
+def sentence(found: Tradeoff, bound: int) -> str:
     """What the bound that is set does."""
     here, rows = found.at(bound), found.num_rows
     return (
-        f"With **{wording.counted(bound, 'row')} per user** and ε = {wording.entered(epsilon)}, "
-        f"{wording.percent(float(here.bias) / rows)} of all rows are thrown away and noise adds up to "
-        f"{wording.percent(float(here.noise) / rows)}: at most **{wording.percent(float(here.bound) / rows)} error**."
+        f"With **{wording.counted(bound, 'row')}** a count is off by **{wording.percent(found.error_at(bound))}**: "
+        f"bias {wording.percent(float(here.bias) / rows)}, noise {wording.percent(float(here.noise) / rows)}."
     )
-
-
-def dots_said(rows: RowsOfUsers) -> str:
-    """What a dot stands for."""
-    if rows.rows_per_dot == 1:
-        return "Each dot is a row."
-    return f"Each dot stands for up to {wording.number(rows.rows_per_dot)} rows."

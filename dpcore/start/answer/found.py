@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore import total
 from dpcore.answer.against import Against
@@ -15,7 +12,7 @@ from dpcore.answer.axes import CURVE_POINTS
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
 from dpcore.common.shared_bound import Sharer
-from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.start import presets
@@ -25,61 +22,25 @@ from dpcore.start.presets import Users
 CELLS = 12
 """Counts in the table that is released, such as rows per month over a year. With a single count the best bound at
 epsilon = 1 is the heaviest user's (rank 1 / epsilon), and there would be no trade-off to see."""
-
-
-MOST_USERS, MOST_DOTS = 40, 30
-"""Of the picture of rows: users side by side, and dots on top of each other for the heaviest of them."""
-
-
-@dataclass(frozen=True)
-class RowsOfUsers:
-    """Some users, from the lightest to the heaviest, with their rows as dots.
-
-    Attributes:
-        num_users: All users, of which these are some at even distances of rank.
-        sizes: Rows of each user shown, ascending, shape (users shown,).
-        rows_per_dot: At most so many rows stand behind one dot.
-        user: Which of them a dot belongs to, from 0, shape (dots,).
-        height: Middle of the rows behind a dot, counted from the user's first row, shape (dots,).
-    """
-
-    num_users: float
-    sizes: FloatArray
-    rows_per_dot: int
-    user: IntArray
-    height: FloatArray
-
-    def is_kept(self, bound: float) -> npt.NDArray[np.bool_]:
-        """Whether at least half of a dot's rows are within the bound, shape (dots,)."""
-        return self.height <= bound
-
-
-def rows_of_users(histogram: ContributionHistogram) -> RowsOfUsers:
-    """The users at even distances of rank, the lightest and the heaviest included, and dots for their rows."""
-    num_users = float(histogram.num_users)
-    ranks = np.unique(np.floor(np.linspace(0.0, num_users - 1.0, min(MOST_USERS, int(num_users)))))
-    which = np.searchsorted(np.cumsum(histogram.users, dtype=np.float64), ranks, side="right")
-    sizes: FloatArray = histogram.sizes[which].astype(np.float64)
-    each = math.ceil(sizes[-1] / MOST_DOTS)
-    dots = np.ceil(sizes / each).astype(int)
-    user: IntArray = np.repeat(np.arange(sizes.size), dots)
-    below = np.concatenate([np.arange(n) for n in dots]) * float(each)  # Rows of that user below the dot.
-    height: FloatArray = (below + np.minimum(below + each, sizes[user])) / 2
-    return RowsOfUsers(num_users, sizes, each, user, height)
+BEYOND = 5
+"""How far beyond the heaviest user the bounds go, as a factor: there a bound cuts nobody, and noise alone grows."""
 
 
 @dataclass(frozen=True)
 class Tradeoff:
     """A table of `CELLS` counts released at once, at most T rows of each user counted over the whole table.
 
-    One user changes the table by at most T in all, so each count gets Laplace noise of scale T / epsilon: added
-    up over the table, the noise is that of one sum at epsilon / `CELLS` (`dpcore.total`).
+    One user changes the table by at most T in all, so each count gets Laplace noise of scale T / epsilon. Every count
+    is taken to lose the same share of its rows: then `CELLS` times one count and its noise is the sum of all rows
+    released at epsilon / `CELLS` (`dpcore.total`), and the relative error of the one is that of the other. Where
+    counts lose different shares their mean error is larger, as it is convex in what is lost, and at most bias and
+    mean noise together.
 
     Attributes:
         histogram: How many rows users have.
         problem: The question.
-        errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows.
-        best: The bound with the smallest sum of both.
+        errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows of all counts together.
+        best: The bound with the smallest expected error.
         within: Smallest and largest bound within 5 % of the best.
     """
 
@@ -93,21 +54,20 @@ class Tradeoff:
         """The errors at one bound."""
         return total.errors(self.problem, bound)
 
+    def error_at(self, bound: float) -> float:
+        """The expected error of a count at one bound, as a share of it."""
+        return float(self.at(bound).absolute_error) / self.num_rows
+
     @property
     def num_rows(self) -> float:
         """All rows."""
         return float(self.histogram.num_rows)
 
-    @cached_property
-    def rows(self) -> RowsOfUsers:
-        """Some users with their rows as dots."""
-        return rows_of_users(self.histogram)
-
 
 def problem_of(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
     """The question at an epsilon: all cells of the table together are one sum at epsilon / `CELLS`."""
     return total.TotalProblem(
-        Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.BOUND, whole=True
+        Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.ABSOLUTE, whole=True
     )
 
 
@@ -137,7 +97,7 @@ def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
 
     return Against(
         "Sweet spot (rows per user)",
-        f"Error of {CELLS} private counts (share of all rows)",
+        f"Error of each of {CELLS} private counts (share of it)",
         best,
         error,
         histogram.sizes,
@@ -148,7 +108,7 @@ def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
 
 
 def find(data: Dataset, parameters: StartParameters) -> Tradeoff:
-    """Bias and noise over the bound, and the best bound (Amin et al. 2019, equation 5, summed over the table)."""
+    """Bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
     histogram = presets.shown(data, parameters.users).histogram
     problem = problem_of(histogram, parameters.epsilon)
     return Tradeoff(
@@ -161,9 +121,5 @@ def find(data: Dataset, parameters: StartParameters) -> Tradeoff:
 
 
 def axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Where the axis of the bound starts and ends before anything is chosen.
-
-    Where all users have equally many rows it ends at five times that, so that a bound above them all can be tried.
-    """
-    beyond = 5 if histogram.sizes.size == 1 else 1
-    return 1.0, float(min(max(histogram.max_size * beyond, 2), MAX_SIZE))
+    """Where the axis of the bound starts and ends, whatever is chosen."""
+    return 1.0, float(min(histogram.max_size * BEYOND, MAX_SIZE))

@@ -1,93 +1,74 @@
-"""The figures of the first trade-off as data: what a bound throws away against the noise it needs. Pure."""
+"""The figure of the first trade-off as data: what a bound throws away against the noise it needs. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Points, Scale
-from dpcore.common import wording
+from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
+from dpcore.answer.parts import BIAS, NOISE, parts
 from dpcore.common.privacy import Provenance
-from dpcore.start.answer.found import CELLS, RowsOfUsers, Tradeoff, axis_limits
+from dpcore.start.answer.found import Tradeoff, axis_limits
 
-TOLD = "rows of the user"
+PARTS = parts({BIAS: "bias", NOISE: "mean_noise"})
+REACH = 5.0
+"""Ends of the axis of simulated counts, in best errors: at the best bound hardly one of them lies beyond."""
+HEIGHT = 330
+"""In pixels: with the questions above it and the users below it, it is seen whole on a screen of 1280 x 800."""
 
 
 def tradeoff(found: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
-    """The main figure: the two errors over the bound, the bound that is set, and the best one."""
-    errors, share = found.errors, 1.0 / found.num_rows
+    """The main figure: bias, noise and error over the bound, the best one, and the bound that is set."""
+    errors, share, best = found.errors, 1.0 / found.num_rows, found.best
     items: list[Item] = [
-        Curve("Thrown away (bias)", "bound", "lost", Look.SAMPLING, factor=share),
-        Curve("Privacy noise", "bound", "noise", Look.PRIVACY, factor=share),
-        Curve("Both together", "bound", "total", Look.TOTAL, factor=share),
+        Curve("Expected error", "bound", "expected_error", Look.TOTAL),
+        *(Curve(part.name, "bound", part.column, part.look) for part in PARTS),
     ]
-    best = found.best
     if best.max_total > 0:
-        items.append(Mark("Sweet spot", best.max_total, best.bound * share, Look.SMOOTH, "star"))
+        items.append(Mark("Sweet spot", best.max_total, best.absolute_error * share, Look.SMOOTH, "star"))
     if bound is not None:
-        items.append(Mark("Your bound", bound, float(found.at(bound).bound) * share, Look.CAP))
+        items.append(Mark("Your own bound", bound, found.error_at(bound), Look.OWN, "square"))
     return Plot(
         "start-tradeoff",
         "What a bound throws away, and the noise it needs",
-        "As the bound grows, fewer rows are thrown away and more noise is needed; the sum is smallest in between.",
-        Axis("upper bound on contributions", "rows per user", axis_limits(found.histogram), number=",.3~r"),
-        Axis(
-            f"error of {CELLS} private counts", "share of all rows", (0.0, 1.0), Scale.PERCENT, number=".2~%"
-        ),
-        {"bound": errors.bounds, "lost": errors.bias, "noise": errors.noise, "total": errors.bound},
-        tuple(items),
-        disclosure,
-        main=True,
-    )
-
-
-def rows(found: RowsOfUsers, bound: int | None, disclosure: Provenance) -> Plot:
-    """A column of dots for each of some users, those above the bound hollow, and the bound as a line."""
-    users = wording.counted(found.sizes.size, "user")
-    limit = np.inf if bound is None else bound
-    kept = np.minimum(found.sizes, limit)
-    ends = (-1.0, float(found.sizes.size))
-    guides: dict[str, npt.ArrayLike] = {
-        "user of a dot": found.user,
-        "height": found.height,
-        "is": np.where(found.is_kept(limit), "kept", "cut"),
-        TOLD: found.sizes[found.user],
-        "ends": ends,
-    }
-    dots = Points("Kept", "user of a dot", "height", Look.CAP, where=("is", "kept"), size=7, told=TOLD)
-    items: list[Item] = [
-        replace(dots, symbol="circle"),
-        replace(dots, name="Cut", look=Look.SMOOTH, where=("is", "cut"), symbol="circle-open"),
-    ]
-    alt = f"Rows of {users}, fewest rows first."
-    if bound is not None:
-        guides["bound"] = (float(bound), float(bound))
-        items.append(Curve("Your bound", "ends", "bound", Look.OWN))
-        cut = int((found.sizes > bound).sum())
-        alt = f"A bound of {wording.counted(bound, 'row')} cuts rows of {cut} of the {users} shown, the heaviest ones."
-    return Plot(
-        "start-rows",
-        "Which rows are cut",
-        alt,
-        Axis(
-            "user",
-            "",
-            ends,
-            Scale.LINEAR,
-            f"{users} of {wording.number(found.num_users)}, fewest rows first",
-            ticks=False,
-        ),
-        Axis("rows of a user", "", (0.0, 1.05 * max(float(found.sizes[-1]), 2.0)), Scale.LINEAR),
+        "As the bound grows, fewer rows are thrown away and more noise is needed; the error is smallest in between.",
+        Axis("bound", "rows per user", axis_limits(found.histogram), number=",.3~r"),
+        Axis("error of a count", "share of it", (0.0, 1.0), Scale.PERCENT, number=".2~%"),
         {
-            "user": np.arange(1, found.sizes.size + 1),
-            "rows": found.sizes,
-            "kept": kept,
-            "cut": found.sizes - kept,
+            "bound": errors.bounds,
+            "bias": errors.bias * share,
+            "mean_noise": errors.noise * share,
+            "expected_error": errors.absolute_error * share,
         },
         tuple(items),
         disclosure,
-        guides,
-        height=320,
+        main=True,
+        height=HEIGHT,
+        handle=_handle(found, bound),
+    )
+
+
+def _handle(found: Tradeoff, bound: int | None) -> Handle:
+    """The bound by hand: whose rows it cuts, and what becomes of a count of the average size."""
+    histogram, best = found.histogram, found.best.max_total
+    least = float(found.errors.absolute_error.min()) / found.num_rows
+    return Handle(
+        "Bound",
+        "bound",
+        "expected_error",
+        bound or best or 1.0,
+        "bound",
+        whole=True,
+        parts=PARTS,
+        users=(some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
+        dots=Dots(
+            "bias",
+            "mean_noise",
+            unit_draws(found.problem.mechanism),
+            Spread.MEAN,
+            REACH * least,
+            "%",
+            what="counts",
+        ),
+        best=best or None,
     )

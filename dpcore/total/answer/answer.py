@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.answer import Answer, ReleaseSetting
+from dpcore.answer.parts import BIAS, NOISE, said
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
@@ -65,6 +66,9 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         setting=replace(
             _setting(parameters, of.unit.column or summed_column(data)), measure=parameters.measure
         ),
+        parts=said({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
+        if of.choice.max_total > 0.0
+        else (),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
 from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
+from dpcore.answer.parts import BIAS, NOISE, parts
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
@@ -18,13 +19,14 @@ from dpcore.total.answer.found import SignedFound, TotalFound
 from dpcore.total.answer.words import MEASURE_NAMES
 
 CURVES = {
-    # Blue, orange and grey: three colours that nobody takes for each other, beside the green of the bias and the
+    # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
     # purple of the noise.
     Measure.ABSOLUTE: Curve("Expected error", "bound", "expected_absolute_error", Look.TOTAL, width=2.0),
     Measure.RMSE: Curve("RMSE", "bound", "root_mean_squared_error", Look.SMOOTH, dash="dashdot", width=2.0),
     Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Look.OWN, width=2.0),
 }
 CHOSEN_WIDTH = 3.0
+PARTS = parts({BIAS: "bias", NOISE: "mean_noise"})
 REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
@@ -32,7 +34,7 @@ REACH = 5.0
 def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
     """The main figure: error against T by the chosen measure, with its two parts."""
     chosen = CURVES[found.problem.measure]
-    items: list[Item] = [*_parts("Bias"), replace(chosen, width=CHOSEN_WIDTH, first=True)]
+    items: list[Item] = [*_curves(BIAS), replace(chosen, width=CHOSEN_WIDTH, first=True)]
     if 0.0 < found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     if found.choice.max_total > 0.0:
@@ -55,9 +57,11 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
         own_bound or found.choice.max_total,
         "own_bound",
         whole=problem.whole,
-        parts=(("bias", "Bias"), ("mean_noise", "Noise")),
-        users=some_users(
-            problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
+        parts=PARTS,
+        users=(
+            some_users(
+                problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
+            ),
         ),
         dots=Dots(
             "bias",
@@ -90,7 +94,7 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
 def signed(found: SignedFound, data: Dataset) -> Plot:
     """The main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
     chosen, clipped = CURVES[found.measure], found.clipped
-    items: list[Item] = [*_parts("Size of the bias"), replace(chosen, width=CHOSEN_WIDTH)]
+    items: list[Item] = [*_curves("Size of the bias"), replace(chosen, width=CHOSEN_WIDTH)]
     if clipped.sensitivity > 0.0:
         name, look, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Look.OWN, "square")
@@ -124,11 +128,9 @@ def _plot(
     )
 
 
-def _parts(bias: str) -> tuple[Curve, Curve]:
-    return (
-        Curve(bias, "bound", "bias", Look.SAMPLING),
-        Curve("Noise", "bound", "mean_noise", Look.PRIVACY),
-    )
+def _curves(bias: str) -> list[Curve]:
+    names = {BIAS: bias}
+    return [Curve(names.get(part.name, part.name), "bound", part.column, part.look) for part in PARTS]
 
 
 def _columns(errors: TotalErrors) -> dict[str, FloatArray]:

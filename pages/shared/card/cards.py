@@ -10,6 +10,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
+from dpcore.report.plotly_figures import LINES
 from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, number_elements
 from pages.shared.fields import fields
@@ -58,7 +59,8 @@ def answer(card: Answer, key: str) -> None:
         if card.numbers:
             number, *others = card.numbers
             error = (others[0].label, others[0].text, others[0].note) if others else None
-            number_elements.large(number.label, number.text, number.note, number.copied, key, error)
+            parts = [(part.name, part.text, LINES[part.look]["color"]) for part in card.parts]
+            number_elements.large(number.label, number.text, number.note, number.copied, key, error, parts)
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
         label(card.disclosure, after="\n\n".join(filter(None, (good, card.detail))))
         to_draw = way is not None and way.drawn is None

@@ -11,6 +11,7 @@ _LARGE_HTML = """
   <div class="label"></div>
   <div class="row"><span class="value"></span><button type="button"></button></div>
   <div class="note"></div>
+  <div class="parts"></div>
 </div>
 """
 
@@ -20,7 +21,8 @@ _LARGE_STYLE = """
 .sweetspot-number .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
 .sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
 .sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
-.sweetspot-number .note { font-size: 0.875rem; }
+.sweetspot-number :is(.note, .parts) { font-size: 0.875rem; }
+.sweetspot-number .parts { display: flex; flex-wrap: wrap; column-gap: 0.75rem; }
 .sweetspot-number button {
   font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
@@ -41,6 +43,14 @@ export default ({ data, parentElement }) => {
   unit.textContent = data.unit ? ` ${data.unit}` : "";
   find(".value").replaceChildren(data.value, unit);
   find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
+  find(".parts").replaceChildren(...data.parts.map(([name, text, colour]) => {
+    const part = document.createElement("span");
+    const square = document.createElement("span");
+    square.style.color = colour;
+    square.textContent = "■";
+    part.append(square, ` ${name} ${text}`);
+    return part;
+  }));
   const button = find("button");
   button.textContent = "Copy";
   button.setAttribute("aria-label", `Copy ${data.copied}`);
@@ -68,7 +78,13 @@ _mount_large = st.components.v2.component(
 
 
 def large(
-    label: str, value: str, unit: str, copied: str, key: str, error: tuple[str, str, str] | None = None
+    label: str,
+    value: str,
+    unit: str,
+    copied: str,
+    key: str,
+    error: tuple[str, str, str] | None = None,
+    parts: Sequence[tuple[str, str, str]] = (),
 ) -> None:
     """Draw one large number with a button that copies it.
 
@@ -79,12 +95,10 @@ def large(
         copied: What the button copies: the digits alone, as a program takes them.
         key: Unique on the page.
         error: Label, value and note of its error, the line below; None for none.
+        parts: Name, size and colour of what the error consists of, a line below that.
     """
-    _mount_large(
-        key=f"{LARGE_BEGINS}{key}",
-        data={"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()},
-        height="content",
-    )
+    told = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
+    _mount_large(key=f"{LARGE_BEGINS}{key}", data=told | {"parts": parts}, height="content")
 
 
 _GRID_HTML = '<dl class="sweetspot-grid"></dl>'

@@ -18,8 +18,9 @@ from pages.shared.figure.serving import FIGURE, PLOTLY
 HEIGHT = 420
 """Height in pixels of a figure that says none."""
 
-STRIP = 112
-"""Height in pixels of what stands below a figure with a handle: users who are cut, and simulated releases."""
+STRIP, NOTE = 112, 22
+"""Height in pixels of what stands below a figure with a handle: users who are cut, and simulated releases; and of a
+line that says of private data where these come from."""
 
 KEY_BEGINS = "figure_"
 """What stands before a figure's key in the session's state."""
@@ -68,7 +69,7 @@ def draw(
     *,
     csv: str = "",
     ghost: bool = False,
-    handle: tuple[Mapping[str, object], str] | None = None,
+    handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
     """Draw a figure, or update the one that stands there under this key.
 
@@ -79,7 +80,7 @@ def draw(
         file_name: Of pictures that are saved, without the ending.
         csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
         ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
-        handle: What its handle is told, and the session's key of the number that it moves; None for no handle.
+        handle: What its handle is told, and the session's keys of the numbers that it moves; None for no handle.
     """
     channel = ahead.channel()
     words = None if handle is None else handle[0]
@@ -94,15 +95,22 @@ def draw(
             _mount(key=mounted, data=told, height=height)
         else:
             moved = functools.partial(_moved, mounted, handle[1])
-            _mount(key=mounted, data=told, height=height + STRIP, on_moved_change=moved)
+            _mount(key=mounted, data=told, height=height + strip_height(handle[0]), on_moved_change=moved)
 
 
-def _moved(mounted: str, field: str) -> None:
-    """Put the number at which the handle was let go into its field; runs before the page does."""
+def strip_height(handle: Mapping[str, Any]) -> int:
+    """Height in pixels of what stands below the figure."""
+    return STRIP + (NOTE if handle.get("dots", {}).get("alone") else 0)
+
+
+def _moved(mounted: str, fields: tuple[str, ...]) -> None:
+    """Put the numbers at which the handle was let go into their fields; runs before the page does."""
     moved = st.session_state[mounted].moved
+    numbers = moved if isinstance(moved, list) else [moved]
     # The browser is not believed: what is no number in reach is left where it came from.
-    if isinstance(moved, (int, float)) and math.isfinite(moved) and moved > 0:
-        st.session_state[field] = float(moved)
+    good = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
+    if len(numbers) == len(fields) and all(good):
+        st.session_state.update({field: float(x) for field, x in zip(fields, numbers, strict=True)})
 
 
 def message(
@@ -114,7 +122,7 @@ def message(
     ghost: bool = False,
     key: str = "",
     channel: str = "",
-    handle: Mapping[str, object] | None = None,
+    handle: Mapping[str, Any] | None = None,
 ) -> bytes:
     """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
 
@@ -132,5 +140,5 @@ def message(
         "channel": channel,
     }
     if handle is not None:
-        words |= {"handle": handle, "strip": STRIP}
+        words |= {"handle": handle, "strip": strip_height(handle)}
     return f'{{"figure":{to_json(fig, validate=False)},{json.dumps(words)[1:]}'.encode()

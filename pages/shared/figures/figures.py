@@ -33,7 +33,7 @@ class Picture:
         columns: What it draws.
         disclosure: Of the data behind it.
         handle: What the browser is told of its handle (`handles.told`); None for none.
-        moves: The session's key of the field that the handle moves.
+        moves: The session's keys of the fields that the handle moves.
     """
 
     key: str
@@ -42,8 +42,8 @@ class Picture:
     alt: str
     columns: Mapping[str, npt.ArrayLike]
     disclosure: Provenance
-    handle: Mapping[str, object] | None = None
-    moves: str = ""
+    handle: Mapping[str, Any] | None = None
+    moves: tuple[str, ...] = ()
 
 
 def show_picture(
@@ -63,7 +63,7 @@ def show(
     disclosure: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
-    handle: tuple[Mapping[str, object], str] | None = None,
+    handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
     """Draw a figure with a button for its data below.
 
@@ -75,7 +75,7 @@ def show(
         disclosure: Of the data behind it; goes into the file.
         below: Where the button goes, for a figure with other controls below; by default right below.
         place: Where the figure goes; by default here.
-        handle: What the browser is told of its handle, and the session's key of the field that it moves.
+        handle: What the browser is told of its handle, and the session's keys of the fields that it moves.
     """
     # Asked for now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     run, made = page_run.now(), fig

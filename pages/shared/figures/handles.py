@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Curve, Plot
-from dpcore.answer.handle import Handle
+from dpcore.answer import Plot
+from dpcore.answer.handle import Dots, Handle, Second
+from dpcore.answer.look import Look
+from dpcore.answer.parts import BIAS, Part
+from dpcore.common.privacy import Disclosure, kind_of
 from dpcore.report.plotly_figures import LINES
 
 DIGITS = 5
@@ -19,41 +22,76 @@ BEYOND = 1e300
 
 def told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Columns, colours and words, as JSON holds them."""
-    looks = {item.y: LINES[item.tint or item.look]["color"] for item in plot.items if isinstance(item, Curve)}
+    bounds = plot.drawn[handle.bound]
     words: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
-        "bounds": _short(plot.drawn[handle.bound]),
+        "bounds": _short(bounds if handle.second is None else _along(bounds, handle.second, plot)),
         "errors": _short(plot.drawn[handle.error]),
-        "colour": looks[handle.error],
+        "colour": LINES[Look.CAP]["color"],
         "at": handle.at,
         "whole": handle.whole,
-        "parts": [
-            {
-                "name": name,
-                "colour": looks[column],
-                "y": _short(plot.drawn[column]),
-            }
-            for column, name in handle.parts
+        "parts": [_part(plot, part) for part in handle.parts],
+        "addUp": handle.add_up,
+        "best": handle.best,
+        "users": [
+            {"title": users.title, "sizes": _short(users.sizes), "bySecond": users.by_second}
+            for users in handle.users
         ],
     }
-    if (users := handle.users) is not None:
-        words["users"] = {"title": users.title, "sizes": _short(users.sizes)}
-    if (dots := handle.dots) is not None:
-        words["dots"] = {
-            "short": _short(plot.drawn[dots.short]),
-            "noise": _short(plot.drawn[dots.noise]),
-            "draws": [_short(one) for one in dots.draws],
-            "spread": dots.spread.value,
-            "reach": dots.reach,
-            "unit": dots.unit,
+    if (second := handle.second) is not None:
+        words["second"] = {
+            "name": second.name,
+            "unit": second.unit,
+            "bounds": _short(np.unique(plot.drawn[second.column])),
+            "at": second.at,
+            "whole": second.whole,
         }
-        if dots.others is not None:
-            words["dots"] |= {
-                "sampling": _short(plot.drawn[dots.sampling]),
-                "others": [_short(one) for one in dots.others],
-            }
+    if handle.dots is not None:
+        words["dots"] = _dots(plot, handle.dots)
     return words
+
+
+def moved(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
+    """The session's keys of the fields that hold what is moved, in the order in which the browser sends it."""
+    fields = (handle.field, *(() if handle.second is None else (handle.second.field,)))
+    return tuple(key(field) for field in fields)
+
+
+def _along(bounds: npt.ArrayLike, second: Second, plot: Plot) -> npt.ArrayLike:
+    """The first bound's values; over a grid each of them once."""
+    return bounds if np.unique(plot.drawn[second.column]).size == 1 else np.unique(bounds)
+
+
+def _part(plot: Plot, part: Part) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "colour": LINES[part.look]["color"],
+        "y": _short(plot.drawn[part.column]),
+        # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
+        "lacks": part.name == BIAS,
+    }
+
+
+def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
+    nothing = np.zeros(1)
+    found = {
+        "what": dots.what,
+        # What was not released may be looked at by whoever holds the data: it says where it comes from.
+        "alone": kind_of(plot.disclosure) is Disclosure.PRIVATE,
+        "short": _short(plot.drawn[dots.short] if dots.short else nothing),
+        "noise": _short(plot.drawn[dots.noise] if dots.noise else nothing),
+        "draws": [_short(one) for one in dots.draws],
+        "spread": dots.spread.value,
+        "reach": dots.reach,
+        "unit": dots.unit,
+    }
+    if dots.others is not None:
+        found |= {
+            "sampling": _short(plot.drawn[dots.sampling]),
+            "others": [_short(one) for one in dots.others],
+        }
+    return found
 
 
 def _short(column: npt.ArrayLike) -> list[float]:

@@ -40,6 +40,7 @@ class Places:
         figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
         answer: The answer card, on the right.
         below: Everything else, as wide as the page.
+        intro: Right below the title's sentence; None where something else stands there.
     """
 
     line: DeltaGenerator
@@ -47,6 +48,7 @@ class Places:
     figure: page_run.MainPlace
     answer: DeltaGenerator
     below: DeltaGenerator
+    intro: DeltaGenerator | None = None
 
     def more(self, key: str) -> DeltaGenerator:
         """A place for all other inputs, folded up at the end of the line; to be asked for after the main ones.
@@ -79,11 +81,12 @@ def show(
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content", help=of.lead if of.step else None)
         link = top.container(width="content", key="shell_link", horizontal=True)
-        touring = shelf.tour()
+        touring, intro = shelf.tour(), None
         if touring is None and of.step:
             way = st.container(height=strip.HEIGHT, border=False, key="strip_place")
         elif touring is None:
-            st.markdown(of.lead)
+            intro = st.container(key=f"{of.name}_intro")
+            intro.markdown(of.lead)
         else:  # In its place: what the page is about, the step's question says.
             bar = st.container(key="tour_bar")
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
@@ -101,7 +104,7 @@ def show(
         )
         page_run.begin(run)
         try:
-            body(Places(line, notes, page_run.MainPlace(figure), answer, below))
+            body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
         finally:
             page_run.begin(None)
         if touring is None and of.step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -12,11 +14,14 @@ from pages.shared.fields import ranges
 from pages.shared.figures import figures, handles
 from pages.shared.session import session
 
+Keys = Callable[[str], str]
+"""From a field of the parameters object to the session's key of it: `Question.key`."""
 
-def picture(plot: Plot, label: str = "", moves: str = "") -> figures.Picture:
+
+def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.Picture:
     """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows.
 
-    ``moves`` is the session's key of the field that the plot's handle moves, where there is one.
+    ``moves`` gives the session's keys of the fields that the plot's handle moves; without it there is no handle.
     """
 
     def draw() -> go.Figure:
@@ -24,13 +29,15 @@ def picture(plot: Plot, label: str = "", moves: str = "") -> figures.Picture:
         return charts.labelled(drawn, label) if label else drawn
 
     alt = f"{label}. {plot.alt}" if label else plot.alt
-    handle = handles.told(plot, plot.handle) if moves and plot.handle is not None else None
-    return figures.Picture(plot.key, plot.title, draw, alt, plot.columns, plot.disclosure, handle, moves)
+    made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
+    if moves is None or plot.handle is None:
+        return figures.Picture(*made)
+    return figures.Picture(*made, handles.told(plot, plot.handle), handles.moved(plot.handle, moves))
 
 
-def draw(plot: Plot, label: str = "") -> None:
-    """Draw a plot with a button for its data; ``label`` as of `picture`."""
-    figures.show_picture(picture(plot, label))
+def draw(plot: Plot, label: str = "", moves: Keys | None = None) -> None:
+    """Draw a plot with a button for its data; ``label`` and ``moves`` as of `picture`."""
+    figures.show_picture(picture(plot, label, moves))
 
 
 def draw_titled(plot: Plot) -> None:
@@ -46,7 +53,9 @@ def draw_beside(*several: Plot) -> None:
             draw_titled(plot)
 
 
-def show(plot: Plot, y_only: bool = False, label: str = "", moves: str = "", x_only: bool = False) -> Plot:
+def show(
+    plot: Plot, y_only: bool = False, label: str = "", moves: Keys | None = None, x_only: bool = False
+) -> Plot:
     """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -12,6 +13,7 @@ from scipy import stats
 from dpcore import total
 from dpcore.answer import handle
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
@@ -19,8 +21,14 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean import Counts, MeanParameters
 from dpcore.mean import answer as mean_answer
 from dpcore.mean.parameters import Likeness, usual
+from dpcore.per_group import Objective, PerGroupParameters, Statistic, error_parts, mean_error, pair_error
+from dpcore.per_group import answer as per_group_answer
+from dpcore.report import plotly_figures
+from dpcore.start import answer as start_answer
+from dpcore.start.parameters import StartParameters
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import TotalParameters
+from pages.shared.figure import component
 from pages.shared.figures import handles
 
 
@@ -106,8 +114,134 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     assert plot.handle.dots is None
     told = handles.told(plot, plot.handle)
     assert "dots" not in told
+    assert told["addUp"]
     assert json.dumps(told, allow_nan=False)
     assert max(told["errors"]) == handles.BEYOND
+
+
+GROUPED = samples.load("shop-events")
+GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        PerGroupParameters(1.0),
+        PerGroupParameters(1.0, own_groups=3, own_amount=9.0, **GAUSSIAN),
+        PerGroupParameters(0.5, objective=Objective.MEAN_RMSE),
+        PerGroupParameters(1.0, statistic=Statistic.USERS),
+        PerGroupParameters(3.0, statistic=Statistic.SIGNED_SUM, **GAUSSIAN),
+        PerGroupParameters(5.0, statistic=Statistic.MEAN, lower=0.0, upper=100.0),
+    ],
+    ids=["rows", "own pair, Gaussian", "mean of roots", "users", "signed sum", "mean, without parts"],
+)
+def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(asked):
+    answer = per_group_answer.answered(GROUPED, asked)
+    plot = answer.plots["per-group-error"]()
+    found = plot.handle
+    assert found is not None
+    assert found.dots is not None
+    assert found.second is not None
+    # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
+    groups, amounts = np.asarray(plot.drawn["max_groups"]), np.asarray(plot.drawn["max_amount"])
+    l0, amount = found.at, found.second.at
+    at = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
+    error = float(np.asarray(plot.drawn["error"])[at])
+    problem = answer.found.problem
+    mean = asked.statistic is Statistic.MEAN
+    exact = (mean_error if mean else pair_error)(problem, int(groups[at]), float(amounts[at]))
+    assert error == pytest.approx(exact)
+    columns = (np.asarray(plot.drawn.get(name, 0.0)) for name in (found.dots.short, found.dots.noise))
+    short, noise = (float(column[at]) if column.ndim else 0.0 for column in columns)
+    drawn = float(np.asarray(plot.drawn[found.dots.sampling])[at])
+    squares = handle.released(found.dots, short, noise, drawn).ravel() ** 2
+    # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
+    assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
+    if mean:
+        assert found.parts == ()
+        return
+    parts = error_parts(problem, int(groups[at]), float(amounts[at]))
+    expected = {"bias": parts.clipped + parts.left_out, "sampling": parts.sampling, "noise": parts.noise}
+    for name, part in expected.items():
+        assert float(np.asarray(plot.drawn[name])[at]) ** 2 == pytest.approx(
+            error * part, abs=1e-9 * error**2
+        )
+    told = handles.told(plot, found)
+    assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
+    assert handles.moved(found, "per_group.{}".format) == ("per_group.own_groups", "per_group.own_amount")
+
+
+def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
+    data = samples.load("online-retail-lines")
+    for bound in (None, 60):
+        answer = start_answer.answered(data, StartParameters(1.0, bound))
+        plot = answer.plots["start-tradeoff"]()
+        found = plot.handle
+        assert found is not None
+        assert found.dots is not None
+        bounds = np.asarray(plot.drawn["bound"])
+        at = int(np.abs(np.log(bounds / found.at)).argmin())
+        short, noise = (float(np.asarray(plot.drawn[name])[at]) for name in ("bias", "mean_noise"))
+        away = np.abs(handle.released(found.dots, short, noise))
+        error = answer.found.error_at(float(bounds[at]))
+        assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
+        # Where it stands first is at the number on the card.
+        if bound is None:
+            assert error == pytest.approx(answer.numbers[1].value, rel=0.01)
+
+
+ON_SHOP = {
+    "start": lambda: start_answer.answered(GROUPED, StartParameters(1.0)),
+    "mean": lambda: mean_answer.answered(
+        GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **usual(GROUPED))
+    ),
+    "total": lambda: total_answer.answered(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
+    "per_group": lambda: per_group_answer.answered(GROUPED, PerGroupParameters(1.0)),
+    "learning": lambda: learning_answer.answered(GROUPED, LearningParameters(1.0)),
+}
+
+
+@pytest.mark.parametrize("page", ON_SHOP)
+def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_the_error(page):
+    answer = ON_SHOP[page]()
+    plot = answer.plots[next(iter(answer.plots))]()
+    found = plot.handle
+    assert found is not None
+    assert [part.name for part in answer.parts] == [part.name for part in found.parts]
+    assert {part.name for part in answer.parts} <= {"Bias", "Sampling", "Noise"}
+    told = {part["name"]: part["colour"] for part in handles.told(plot, found)["parts"]}
+    drawn = {trace.name: trace for trace in plotly_figures.figure(plot).data}
+    size, error = {part.name: part.value for part in answer.parts}, answer.numbers[1].value
+    for part in found.parts:
+        assert told[part.name] == plotly_figures.LINES[part.look]["color"]
+        if page == "per_group":  # A map has no curves; its place is that of the pair.
+            at = int(np.argmin(np.asarray(plot.drawn["error"])))
+            assert float(np.asarray(plot.drawn[part.column])[at]) == pytest.approx(size[part.name])
+            continue
+        assert drawn[part.name].line.color == told[part.name]
+        # What the card says lies on the curve, between two of its points.
+        bounds, column = (np.asarray(plot.drawn[name], dtype=float) for name in (found.bound, part.column))
+        after = int(np.searchsorted(bounds, found.at))
+        near = column[max(after - 1, 0) : after + 1]
+        assert near.min() * (1 - 1e-9) <= size[part.name] <= near.max() * (1 + 1e-9)
+    squares = math.sqrt(sum(value**2 for value in size.values()))
+    expected = {
+        # Of a sum, the root mean square of Laplace noise is sqrt 2 times its mean magnitude.
+        "total": lambda: math.hypot(size["Bias"], math.sqrt(2.0) * size["Noise"]),
+        "start": lambda: size["Bias"] + size["Noise"] * math.exp(-size["Bias"] / size["Noise"]),
+        "learning": lambda: sum(size.values()),
+    }.get(page, lambda: squares)()
+    assert error == pytest.approx(expected)
+
+
+def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
+    for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE):
+        data = dataclasses.replace(GROUPED, disclosure=disclosure)
+        plot = total_answer.answered(data, TotalParameters(1.0)).plots["total-error"]()
+        told = handles.told(plot, plot.handle)
+        private = disclosure is Disclosure.PRIVATE
+        assert told["dots"]["alone"] == private
+        assert component.strip_height(told) == component.STRIP + private * component.NOTE
 
 
 def some_of(counts):

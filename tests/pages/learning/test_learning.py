@@ -119,9 +119,9 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     assert same(total, parts.total)
     assert np.nanmin(total) >= best.total * (1 - 1e-6)
     for name, part in (
-        ("Bias, twice", parts.bias),
-        ("Finite sample", parts.finite_sample),
-        ("Privacy noise", parts.privacy),
+        ("Bias", parts.bias),
+        ("Sampling", parts.finite_sample),
+        ("Noise", parts.privacy),
     ):
         assert same(get(name)[1], part)
 

@@ -245,7 +245,7 @@ def test_the_facts_of_the_card_by_hand():
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
     assert f"any bound from {close[0]} to {close[-1]} rows stays within" in shown.good_enough
     sampling, noise = parts(best)
-    assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} privacy noise)"
+    assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} noise)"
 
 
 def test_weights_are_drawn_against_the_size_of_the_user():

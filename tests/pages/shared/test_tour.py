@@ -28,7 +28,6 @@ from pages.shared.base import keys, projector
 from pages.shared.base.question import Question
 from pages.shared.screen import tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
-from pages.start import play
 from tests.pages.driving import (
     address_of,
     data,
@@ -84,13 +83,16 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
 def test_start_says_what_the_heavy_user_costs() -> None:
     users = presets.dataset(Users.ONE_HEAVY).histogram
     rows = float(users.sizes @ users.users)
-    # Twelve counts, Laplace noise of scale bound / ε.
-    noise = [12 * bound / 1.0 / rows for bound in (20_000, 20)]
-    lost = float(np.maximum(users.sizes - 20, 0) @ users.users) / rows
-    assert [f"{share:.2%}" for share in (*noise, lost)] == ["400.00%", "0.40%", "33.30%"]
+    # Twelve counts, Laplace noise of scale b = bound / ε, a share a of the rows lost: E|noise - a| = a + b e^(-a / b).
+    bounds = np.arange(1, 20_001)
+    lost, noise = (20_000 - bounds) / rows, 12 * bounds / rows
+    lost[:20] += 2_000 * (20 - bounds[:20]) / rows
+    best = int(np.argmin(lost + noise * np.exp(-lost / noise)))
+    assert rows == 60_000
+    percent = {name: f"{100 * share:.2g}" for name, share in (("noise", noise[best]), ("lost", lost[best]))}
     found = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
-    assert "At 20,000 rows the noise is 400 % of all rows, at 20 only 0.40 %" in found
-    assert "loses 33 % of the rows, all of them rows of 1 user" in found
+    assert f"At 20,000 rows the noise is 400 % of a count, at {best + 1} only {percent['noise']} %" in found
+    assert f"loses {percent['lost']} % of the rows, all of them rows of 1 user" in found
     assert "At 10,000 rows the noise is 200" in answer_at("start", 10_000)
 
 
@@ -226,7 +228,6 @@ def state() -> Iterator[dict[str, Any]]:
             "mean.upper": 89.0,
             "mean.own_cap": 3.0,
             "mean.tabs": "Weight of a row",
-            "start.played": (3, 0.0, session.data_version()),
             "start.users": Users.TWO_GROUPS,
             "regression.residual_variance": 5.0,
             "regression.spent": {"x": Ledger()},
@@ -269,7 +270,6 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     tour.end()
     assert held_of(state) == before
     assert session.loaded() == loaded
-    assert play.bound_now((1, 2, 5), lambda: 1.0) is None  # The bound does not begin to move by itself.
     assert state["learning.vc_dimension"] != 44
     assert shelf.tour() is None
     tour.end()  # A second click of a slow browser.
@@ -441,7 +441,7 @@ def test_the_tour_on_the_real_pages() -> None:
         if step.field == "epsilon":
             fine(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
         elif question.name == "start":
-            fine(at.select_slider(key=widget).set_value(step.goal).run())
+            fine(at.number_input(key=widget).set_value(float(step.goal)).run())
         elif question.name == "learning":
             fine(at.button(key="tour_answer").click().run())
             assert answer_at("learning") in shown_texts(at)

@@ -1,0 +1,92 @@
+"""Both bounds of a release per group by hand: what they cut, and what releases they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpcore.answer.handle import Dots, Handle, Second, Spread, Users, normal_draws, some_users, unit_draws
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
+from dpcore.common.noise_error import NoiseKind
+from dpcore.contributions import FloatArray
+from dpcore.per_group import Statistic
+from dpcore.per_group.answer.error_map import Mapped
+from dpcore.per_group.words import unit_of
+
+REACH = 3.0
+"""Ends of the axis of simulated releases, in best errors: at the best pair hardly one of them lies beyond."""
+PARTS = parts({BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"})
+DOT = "noise of a dot"
+
+
+def of_map(of: Mapped, columns: Mapping[str, FloatArray]) -> tuple[Handle, dict[str, FloatArray]]:
+    """The handle of the error over both bounds, and the column that its dots need besides those of the figure."""
+    asked, cells = of.parameters, of.map
+    at = of.own or of.pair
+    if at is None:
+        best = int(np.argmin(cells.errors))
+        groups, amount = (float(columns[name][best]) for name in ("max_groups", "max_amount"))
+    else:
+        groups, amount = float(at.max_groups), at.max_amount
+    parted = "bias" in columns
+    first = "Groups", "max_groups", "", groups, "own_groups", True
+    counted = asked.statistic in (Statistic.ROWS, Statistic.MEAN)
+    other = (
+        "Rows" if counted else "Amount",
+        "max_amount",
+        "in each",
+        amount,
+        "own_amount",
+        asked.statistic.whole,
+    )
+    # Where a user is in one group at most, the figure is a curve over the amount.
+    if cells.groups.size == 1 < cells.amounts.size:
+        first, other = other, first
+    name, column, _, now, field, whole = first
+    moves = Handle(
+        name,
+        column,
+        "error",
+        now,
+        field,
+        whole,
+        parts=PARTS if parted else (),
+        users=_users(of, swapped=first[1] == "max_amount"),
+        dots=_dots(of, parted),
+        second=Second(*other),
+    )
+    return moves, {DOT: columns["noise"] * _magnitude(asked.noise)} if parted else {}
+
+
+def _dots(of: Mapped, parted: bool) -> Dots:
+    """A dot is one group's number whose error has the size of the objective.
+
+    Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
+    square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
+    without known parts, as that of a ratio, is drawn as one normal variable of its size.
+    """
+    said, reach = unit_of(of.parameters), REACH * of.pair_error
+    unit = said if said in ("rows", "users") else ""
+    noise = unit_draws(of.parameters.noise)
+    short, added, drawn = ("bias", DOT, "sampling") if parted else ("", "", "error")
+    return Dots(
+        short, added, noise, Spread.ROOT_MEAN_SQUARE, reach, unit, drawn, normal_draws(), what="groups"
+    )
+
+
+def _magnitude(noise: NoiseKind) -> float:
+    """Mean magnitude of noise of standard deviation 1."""
+    return noise.mean_magnitude / math.sqrt(noise.unit_variance)
+
+
+def _users(of: Mapped, swapped: bool) -> tuple[Users, ...]:
+    """Users by their groups, and pairs of a user and a group by what they add, where these are of several sizes."""
+    cut = of.bounded
+    users = some_users(cut.groups, cut.users, "groups", by_second=swapped)
+    some = cut.amounts > 0.0
+    if not some.any():
+        return (users,)
+    pairs = some_users(cut.amounts[some], cut.pairs[some], "rows", "pair", by_second=not swapped)
+    return tuple(one for one in (users, pairs) if one.sizes[0] > one.sizes[-1]) or (users,)
