@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/app.py [--pages mean learning] [--moves 6] [--sessions 20]
 
-Three tables. *Moves*: from the key press on the slider to the new curves, as the browser sees it, and from the
+Four tables. *Moves*: from the key press on the slider to the new curves, as the browser sees it, and from the
 message received to the script finished, as a client without a browser sees it that sends the browser's own messages.
+*Drags*: the script of one frame while the bound of a figure is dragged, of which the server hears nothing.
 *Sessions*: the second number where many people move their sliders at once. *Cold start*: from starting the server to
 the first figure in a browser that has stored nothing.
 
@@ -54,6 +55,9 @@ LINKS = {
     "a million users": "link=1&epsilon=1&data=zipf&data.alpha=1.5&data.num_users=1000000"
     "&data.max_contributions=10000&data.seed=1",
 }
+DRAGGED = ("", "mean", "sum-and-count", "per-group", "learning")
+"""Pages whose figures have a handle."""
+FRAMES = 100
 LIMIT = 30.0
 PAUSE = 2.0
 
@@ -247,6 +251,43 @@ def print_moves(chromium: Browser, url: str, bare: str, pages: list[str], count:
     return found
 
 
+# Moves of the pointer, one a frame, over the whole figure and back; script alone, without what the browser draws.
+DRAG = """frames => new Promise(done => {
+    const handle = document.querySelector(".sweetspot-handle");
+    const figure = handle.parentElement.querySelector(".js-plotly-plot").getBoundingClientRect();
+    const took = [], said = new Set();
+    const step = () => {
+        const share = 0.5 + 0.4 * Math.sin(took.length / 8);
+        const at = {clientX: figure.x + share * figure.width, clientY: figure.y + share * 0.6 * figure.height};
+        const began = performance.now();
+        handle.dispatchEvent(new PointerEvent("pointermove", at));
+        took.push(performance.now() - began);
+        said.add(handle.getAttribute("aria-valuetext"));
+        if (took.length < frames) requestAnimationFrame(step);
+        else done([took, said.size]);
+    };
+    requestAnimationFrame(step);
+})"""
+
+
+def print_drags(chromium: Browser, url: str, pages: list[str]) -> None:
+    """What a frame takes while a handle is dragged, on each page that has one."""
+    print(f"\nDragging a bound, {FRAMES} frames: ms of script a frame   median   largest   places")
+    for name in (name for name in DRAGGED if name in pages):
+        page = new_page(chromium)
+        page.goto(f"{url}/{name}?{LINKS['shop purchases']}")
+        helpers.settle(page)
+        handle = page.locator(".sweetspot-handle")
+        box = handle.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        took, places = page.evaluate(DRAG, FRAMES)
+        page.mouse.up()
+        print(f"{name or 'start':52s} {median(took):8.2f} {max(took):9.2f} {places:8d}", flush=True)
+        page.context.close()
+
+
 def print_sessions(url: str, found: dict[str, Recorded], sessions: int) -> None:
     """The second table: everybody on one page, a move every two seconds."""
     print(f"\n{sessions} sessions, a move every {PAUSE:g} s each: ms from message to finished script")
@@ -308,8 +349,9 @@ def main() -> None:
             print_cold(chromium, {"Sweet Spot": our_app, "bare Streamlit, one chart": bare_app}, flags.starts)
         with our_app(Path(folder)) as url, bare_app(Path(folder)) as bare:
             helpers.launcher.answers(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
-            found = print_moves(chromium, url, bare, flags.pages, flags.moves)
-            if flags.sessions:
+            print_drags(chromium, url, flags.pages)
+            found = print_moves(chromium, url, bare, flags.pages, flags.moves) if flags.moves else {}
+            if flags.sessions and found:
                 print_sessions(url, found, flags.sessions)
         chromium.close()
 

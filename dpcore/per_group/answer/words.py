@@ -165,14 +165,11 @@ def _scaling(view: PerGroupFound) -> str:
     selected = None if view.selected is None else view.selected.vector
     scaled = view.scaled if selected is None else selected
     assert scaled is not None
-    how = (
-        "cut each user's groups at one level, with" if scaled.rule is VectorRule.CAP else "scale each user to"
-    )
+    how = "cut each user's groups at one level" if scaled.rule is VectorRule.CAP else "scale each user"
     groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')}"
     return (
-        f"If you can change amounts first, {how} a norm of at most "
-        f"{wording.number(words.short(scaled.max_norm))}{groups}: error {error(view, scaled.error)}, "
-        f"{wording.percent(view.saved)} less."
+        f"If you can {how} first, to a norm of at most {wording.number(words.short(scaled.max_norm))}{groups}, the "
+        f"error falls by {wording.percent(view.saved)} to {error(view, scaled.error)}."
     )
 
 
@@ -181,7 +178,8 @@ def good_enough(view: PerGroupFound) -> str:
     if view.good_groups is None or view.pair is None:
         return ""
     low, high = view.good_groups
-    at = "" if view.parameters.statistic is Statistic.USERS else " with this bound on amounts"
+    of_each = view.parameters.statistic is not Statistic.USERS
+    at = f" × {amount(view, view.pair.max_amount)}" if of_each else ""
     if low == high:
         return f"only {wording.counted(low, 'group')}{at}."
     upper = wording.counted(high, "group")

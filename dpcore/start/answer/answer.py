@@ -51,9 +51,7 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
         else (),
         assumptions=(ASSUMED,),
         disclosure=disclosure,
-        good_enough=f"{low} to {high} rows, within 5{wording.PERCENT} of the best error."
-        if useful and low != high
-        else "",
+        good_enough=f"{low} to {high} rows, within 5{wording.PERCENT}." if useful and low != high else "",
         parameters=parameters,
         found=of,
         plots={"start-tradeoff": lambda: plots.tradeoff(of, bound, disclosure)},
@@ -66,7 +64,7 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
 def released(epsilon: float) -> str:
     """What is released in the picture."""
     entered = wording.entered(epsilon)
-    return f"**Released:** with ε = {entered}, {CELLS} counts at once, such as rows per month."
+    return f"**Released** with ε = {entered}: {CELLS} counts, such as rows per month."
 
 
 def sentence(found: Tradeoff, bound: int) -> str:

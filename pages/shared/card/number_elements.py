@@ -23,6 +23,9 @@ _LARGE_STYLE = """
 .sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
 .sweetspot-number :is(.note, .parts) { font-size: 0.875rem; }
 .sweetspot-number .parts { display: flex; flex-wrap: wrap; column-gap: 0.75rem; }
+.sweetspot-number .parts span::before {
+  content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part);
+}
 .sweetspot-number button {
   font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
@@ -45,10 +48,8 @@ export default ({ data, parentElement }) => {
   find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
   find(".parts").replaceChildren(...data.parts.map(([name, text, colour]) => {
     const part = document.createElement("span");
-    const square = document.createElement("span");
-    square.style.color = colour;
-    square.textContent = "■";
-    part.append(square, ` ${name} ${text}`);
+    part.style.setProperty("--part", colour);
+    part.textContent = `${name} ${text}`;
     return part;
   }));
   const button = find("button");

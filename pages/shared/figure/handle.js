@@ -26,6 +26,7 @@ const HANDLE_STYLE = `
 }
 .sweetspot-seen .line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; line-height: 1.4rem; }
 .sweetspot-seen svg { display: block; width: 100%; flex: 1 1 0; min-height: 0; overflow: visible; }
+.sweetspot-seen .part::before { content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part); }
 .sweetspot-seen button { font: inherit; height: 1.4rem; color: var(--st-link-color); background: none; border: 0; padding: 0; cursor: pointer; }
 @media print { .sweetspot-handle, .sweetspot-along, .sweetspot-seen button { display: none; } }`;
 
@@ -314,11 +315,10 @@ class Handle {
     } else if (parts.length && addUp) {
       const { picture, below } = panel("What the error consists of");
       this.stack = parts.map(({ name, colour }, k) => {
-        const square = document.createElement("span");
-        square.style.color = colour;
-        square.textContent = "■";
-        const text = document.createTextNode("");
-        below.append(k ? " + " : "", square, text);
+        const text = document.createElement("span");
+        text.className = "part";
+        text.style.setProperty("--part", colour);
+        below.append(k ? " + " : "", text);
         return { name: name.toLowerCase(), text, bar: svg("rect", { y: "35%", height: "30%", fill: colour }, picture) };
       });
       this.sum = document.createTextNode("");
@@ -346,7 +346,7 @@ class Handle {
       line.setAttribute("y1", top);
       line.setAttribute("y2", top);
       const cut = sizes.filter((size) => size > limit).length;
-      below.textContent = `${of.name} ${inFull(limit, of.whole)}: ${cut ? `cuts ${cut} of these` : "cuts none of these"}`;
+      below.textContent = `${of.name} ${inFull(limit, of.whole)}: cuts ${cut || "none"}`;
     }
     if (this.points) this.drawDots(index);
     if (this.stack) {
@@ -358,7 +358,7 @@ class Handle {
         bar.setAttribute("x", `${from}%`);
         bar.setAttribute("width", `${width}%`);
         from += width;
-        text.data = ` ${name} ${number(y[index])}`;
+        text.textContent = `${name} ${number(y[index])}`;
       });
       this.sum.data = ` = ${number(whole)}`;
     }

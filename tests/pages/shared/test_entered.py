@@ -81,4 +81,4 @@ def test_the_paper_s_figures_are_drawn_for_the_epsilon_that_is_named():
 
 
 def test_start_says_epsilon_as_it_was_entered():
-    assert "ε = 0.00001," in words(opened("Start", {}, {}, 1e-5))
+    assert "ε = 0.00001:" in words(opened("Start", {}, {}, 1e-5))
