@@ -133,20 +133,32 @@ class Handle:
 def unit_draws(noise: NoiseKind) -> FloatArray:
     """Simulated noise with a mean magnitude of 1, shape (`SETS`, `DOTS`); the same at every call.
 
-    Sets whose mean magnitude is nearest to 1 come first, as the first one is what most people see.
+    Sets whose mean, mean magnitude and root mean square are nearest to the law's come first, as the first one is what
+    most people see.
     """
     rng = np.random.default_rng(_SEED)
     if noise is NoiseKind.LAPLACE:
         drawn = rng.laplace(0.0, 1.0, (SETS, DOTS))
     else:
         drawn = rng.normal(0.0, 1.0 / noise.mean_magnitude, (SETS, DOTS))
-    return drawn[np.argsort(np.abs(np.abs(drawn).mean(axis=1) - 1.0))]
+    square = noise.unit_variance / noise.mean_magnitude**2
+    off = np.abs(drawn.mean(axis=1)) + np.abs(np.abs(drawn).mean(axis=1) - 1.0)
+    return drawn[np.argsort(off + np.abs((drawn**2).mean(axis=1) / square - 1.0))]
 
 
-def normal_draws() -> FloatArray:
-    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of those of `unit_draws`."""
-    drawn = np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (SETS, DOTS))
-    return drawn[np.argsort(np.abs(np.sqrt((drawn**2).mean(axis=1)) - 1.0))]
+def normal_draws(beside: FloatArray) -> FloatArray:
+    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of those that they go with.
+
+    Args:
+        beside: Of `unit_draws`. Each of its sets gets the one of those that are left which is nearest to variance 1
+            and to being uncorrelated with it.
+    """
+    left = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (SETS, DOTS)))
+    chosen = []
+    for noise in beside:
+        off = [abs(float(x @ x) / DOTS - 1.0) + 2.0 * abs(float(x @ noise)) / DOTS for x in left]
+        chosen.append(left.pop(int(np.argmin(off))))
+    return np.array(chosen)
 
 
 def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> FloatArray:

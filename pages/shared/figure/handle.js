@@ -314,12 +314,12 @@ class Handle {
       this.spread = below;
     } else if (parts.length && addUp) {
       const { picture, below } = panel("What the error consists of");
-      this.stack = parts.map(({ name, colour }, k) => {
+      this.stack = parts.map(({ colour }, k) => {
         const text = document.createElement("span");
         text.className = "part";
         text.style.setProperty("--part", colour);
         below.append(k ? " + " : "", text);
-        return { name: name.toLowerCase(), text, bar: svg("rect", { y: "35%", height: "30%", fill: colour }, picture) };
+        return { text, bar: svg("rect", { y: "35%", height: "30%", fill: colour }, picture) };
       });
       this.sum = document.createTextNode("");
       below.append(this.sum);
@@ -353,12 +353,12 @@ class Handle {
       let from = 0;
       const whole = told.errors[index];
       told.parts.forEach(({ y }, k) => {
-        const { name, text, bar } = this.stack[k];
+        const { text, bar } = this.stack[k];
         const width = (100 * y[index]) / whole;
         bar.setAttribute("x", `${from}%`);
         bar.setAttribute("width", `${width}%`);
         from += width;
-        text.textContent = `${name} ${number(y[index])}`;
+        text.textContent = number(y[index]);
       });
       this.sum.data = ` = ${number(whole)}`;
     }
