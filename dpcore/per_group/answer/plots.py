@@ -78,13 +78,17 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         ]
     else:  # Distinct users, or one group for everybody.
         by_groups = whole.amounts.size == 1
-        items = [Curve("Error of the pair", "max_groups" if by_groups else "max_amount", "error", Look.TOTAL)]
+        bound, seen = "max_groups" if by_groups else "max_amount", errors
+        items = [Curve("Error of the pair", bound, "error", Look.TOTAL)]
+        if squares is not None:  # A part is seen down to a tenth of the least error.
+            items += [Curve(part.name, bound, part.column, part.look) for part in handles.PARTS]
+            seen = np.append(errors, errors.min() / 10.0)
         items += [
             Mark(name, pair.max_groups if by_groups else pair.max_amount, pair.error, look, symbol)
             for name, pair, look, symbol in marked
         ]
         x = x if by_groups else y
-        y = _across("error", unit_of(of.parameters), errors, *(pair.error for _, pair, _, _ in marked))
+        y = _across("error", unit_of(of.parameters), seen, *(pair.error for _, pair, _, _ in marked))
     moves, guides = handles.of_map(of, columns)
     return Plot(
         "per-group-error",

@@ -173,6 +173,11 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         assert float(np.asarray(plot.drawn[name])[at]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
         )
+    if (
+        asked.statistic is Statistic.USERS
+    ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
+        drawn = {trace.name: list(trace.y) for trace in plotly_figures.figure(plot).data}
+        assert drawn["Noise"] == pytest.approx(np.asarray(plot.drawn["noise"]).tolist())
     told = handles.told(plot, found)
     assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
     assert handles.moved(found, "per_group.{}".format) == ("per_group.own_groups", "per_group.own_amount")
