@@ -56,7 +56,12 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
         value_range=(0.0, 0.0),
     )
     data = replace(
-        SHOP, histogram=ContributionHistogram([1, 3], [1, 1]), pairs=facet, values=None, totals=None
+        SHOP,
+        histogram=ContributionHistogram([1, 3], [1, 1]),
+        pairs=facet,
+        values=None,
+        totals=None,
+        task_names=(),
     )
     question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
     view = find(data, question)
