@@ -336,10 +336,7 @@ def good_enough(found: MeanFound) -> str:
             else ""
         )
         return f"only {only}; {smaller}a larger one keeps no more rows."
-    return (
-        f"any bound from {wording.number(within[0])} to {wording.counted(within[1], 'row')} "
-        f"stays within {share} of the best error."
-    )
+    return f"{wording.number(within[0])} to {wording.counted(within[1], 'row')}, within {share} of the best error."
 
 
 def _half_or_double(found: MeanFound) -> str:

@@ -84,7 +84,8 @@ def _magnitude(noise: NoiseKind) -> float:
 def _users(of: Mapped, swapped: bool) -> tuple[Users, ...]:
     """Users by their groups, and pairs of a user and a group by what they add, where these are of several sizes."""
     cut = of.bounded
-    users = some_users(cut.groups, cut.users, "groups", by_second=swapped)
+    # What they are cut by, the line below them says.
+    users = some_users(cut.groups, cut.users, "rows", by_second=swapped)
     some = cut.amounts > 0.0
     if not some.any():
         return (users,)

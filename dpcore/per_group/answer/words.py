@@ -161,16 +161,13 @@ def detail(view: PerGroupFound, data: Dataset) -> str:
 
 
 def _scaling(view: PerGroupFound) -> str:
-    """What bounding whole vectors would gain, and what one must be able to do for it."""
+    """What bounding whole vectors would gain."""
     selected = None if view.selected is None else view.selected.vector
     scaled = view.scaled if selected is None else selected
     assert scaled is not None
-    how = "cut each user's groups at one level" if scaled.rule is VectorRule.CAP else "scale each user"
-    groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')}"
-    return (
-        f"If you can {how} first, to a norm of at most {wording.number(words.short(scaled.max_norm))}{groups}, the "
-        f"error falls by {wording.percent(view.saved)} to {error(view, scaled.error)}."
-    )
+    how = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
+    groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')},"
+    return f"{how} instead{groups} errs {wording.percent(view.saved)} less: {error(view, scaled.error)}."
 
 
 def good_enough(view: PerGroupFound) -> str:

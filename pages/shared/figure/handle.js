@@ -28,6 +28,8 @@ const HANDLE_STYLE = `
 .sweetspot-seen svg { display: block; width: 100%; flex: 1 1 0; min-height: 0; overflow: visible; }
 .sweetspot-seen .part::before { content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part); }
 .sweetspot-seen button { font: inherit; height: 1.4rem; color: var(--st-link-color); background: none; border: 0; padding: 0; cursor: pointer; }
+.sweetspot-seen button::before { content: "("; }
+.sweetspot-seen button::after { content: ")"; }
 @media print { .sweetspot-handle, .sweetspot-along, .sweetspot-seen button { display: none; } }`;
 
 // As the page writes numbers: three digits, and thousands with commas.
@@ -269,7 +271,7 @@ class Handle {
       const { line: above, picture, below } = panel(title);
       if (best && !this.player) {
         this.player = button(this.playing ? "Stop" : "Play", "Moves the bound over all its values, and ends at the best one", () => this.play());
-        above.append(" (", this.player, ")");
+        above.append(" ", this.player);
         if (wasPlayer) this.player.focus({ preventScroll: true });
       }
       // On a log scale, down to the lightest user that is not far below the heaviest.
@@ -295,7 +297,7 @@ class Handle {
         this.draw();
       });
       const count = dots.draws[0].length;
-      line.append(`${count} simulated ${dots.what} (`, others, ")");
+      line.append(`${count} simulated ${dots.what} `, others);
       if (dots.alone) {
         const note = document.createElement("div");
         note.className = "line";

@@ -119,10 +119,10 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
             told = card(view, SHOP).detail
-            assert ("the error falls by" in told) == (view.saved >= WORTH)
+            assert ("instead errs" in told) == (view.saved >= WORTH)
         else:
             assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
-            assert "the error falls by" not in card(view, SHOP).detail
+            assert "instead errs" not in card(view, SHOP).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
             assert wording.counted(view.pair.max_groups, "group") in words.headline(view)
         told = card(view, SHOP)
@@ -134,7 +134,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.non_negative
             ]
         )
-    assert "the error falls by" in card(find(SHOP, asked()), SHOP).detail
+    assert "instead errs" in card(find(SHOP, asked()), SHOP).detail
 
 
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupFound) -> None:
