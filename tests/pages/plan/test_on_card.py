@@ -1,0 +1,39 @@
+"""The way of another page's release into the plan: which line it becomes, and what a plan takes otherwise."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from dpcore.answer import Answer
+from dpcore.answer.setting import ReleaseSetting
+from dpcore.code import Released as Written
+from dpcore.common.privacy import Disclosure, Neighbours
+from pages.plan import on_card
+
+
+@pytest.mark.parametrize(
+    ("released", "neighbours", "share", "lines", "said"),
+    [
+        (Written.MEAN, Neighbours.REPLACE_VALUES, None, ("mean",), "all their rows"),
+        (
+            Written.GROUP_ROWS,
+            Neighbours.ADD_OR_REMOVE_USER,
+            0.5,
+            ("rows per group",),
+            "the list of groups is public",
+        ),
+        (Written.COUNT, Neighbours.ADD_OR_REMOVE_USER, None, ("rows",), ""),
+        (Written.GROUP_MEANS, Neighbours.ADD_OR_REMOVE_USER, None, (), ""),
+    ],
+)
+def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours, share, lines, said):
+    asked = SimpleNamespace(selection_share=share)
+    setting = ReleaseSetting(released, 1.0, neighbours)
+    card = Answer("", "", (), (), Disclosure.PUBLIC, parameters=asked, setting=setting)
+    assert on_card.texts_of(card) == lines
+    found = " ".join(on_card.otherwise(card))
+    assert said in found
+    assert bool(said) == bool(found)
+    assert bool(lines) != (released in on_card.NOT_HELD)
