@@ -47,6 +47,7 @@ BUILT_ON = {
     "mean": {"total": "the largest error over all values is that of a sum of the users' rows"},
     "papers": {
         "regression": "it collects the figures that questions make of their paper",
+        "training": "likewise",
         "total": "likewise",
         "learning": "likewise",
         "data_owners": "likewise",

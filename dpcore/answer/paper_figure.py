@@ -11,7 +11,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -22,6 +22,7 @@ from dpcore.common.documents import document
 from dpcore.common.over_runs import Summary, summary
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
+from dpcore.data.published import File
 
 SCHEMA = "sweetspot/paper-figure/1"
 COMMAND = "make paper-figures"
@@ -52,7 +53,24 @@ class Line:
 
 
 Run = Callable[[float, int], Mapping[str, float]]
-"""One run at one value with one seed: a number for each line; NaN, or nothing, where there is none."""
+"""One run at one value with one seed: a number for each line; NaN, or nothing, where there is none.
+
+Where the paper leaves something open, least and most over its readings stand beside a line's number, under the line's
+key with ``_low`` and ``_high``.
+"""
+
+
+@dataclass(frozen=True)
+class Brings:
+    """How a figure is made on the paper's own data, which do not come with the app.
+
+    Attributes:
+        what: The files, a phrase.
+        figure: The same figure on such files. It raises `InvalidInput` where they are others.
+    """
+
+    what: str
+    figure: Callable[[Sequence[File]], PaperFigure]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +94,8 @@ class PaperFigure:
         differs: Why ours differ from theirs, or that it is open, sentences.
         exact: Whether a run does not depend on its seed.
         within: Lowest and highest number that the paper states in a sentence for all values; None for none.
+        brings: How it is made on the paper's own data; None where nothing has to be brought.
+        data: Name of the data that were brought; empty for the figure that comes with the app.
     """
 
     key: str
@@ -94,6 +114,8 @@ class PaperFigure:
     differs: str
     exact: bool = False
     within: tuple[float, float] | None = None
+    brings: Brings | None = None
+    data: str = ""
 
     @property
     def name(self) -> str:
@@ -121,15 +143,18 @@ class PaperFigure:
         """
         seeds = tuple(range(1 if self.exact else self.runs)) if seeds is None else seeds
         at = self.values if values is None else values
-        runs = np.full((len(self.lines), len(at), len(seeds)), np.nan)
+        # Of each line its number, and both ends of the range over readings.
+        runs = np.full((3, len(self.lines), len(at), len(seeds)), np.nan)
         for number, (place, value) in enumerate([(k, v) for k in range(len(seeds)) for v in enumerate(at)]):
             if should_stop():
                 return None
             run = self.run(value[1], seeds[place])
             for line, said in enumerate(self.lines):
-                runs[line, value[0], place] = run.get(said.key, math.nan)
+                for end, of in enumerate(("", "_low", "_high")):
+                    runs[end, line, value[0], place] = run.get(said.key + of, math.nan)
             progress((number + 1) / (len(seeds) * len(at)))
-        return Stored(self.key, at, seeds, summary(runs, axis=2))
+        low, high = runs[1:].mean(axis=3)
+        return Stored(self.key, at, seeds, summary(runs[0], axis=2), low=low, high=high)
 
     @functools.cached_property
     def stored(self) -> Stored | None:
@@ -140,13 +165,14 @@ class PaperFigure:
     def largest_difference(self, found: Stored) -> float | None:
         """Largest relative difference between ours and what the paper prints; None where it prints nothing.
 
-        Of a range that a sentence states it is how far ours lies outside.
+        Of a range that a sentence states it is how far ours lies outside; and where ours is a range over readings, how
+        far theirs lies outside it.
         """
         apart: list[float] = []
-        for line, ours in zip(self.lines, found.over_runs.mean, strict=True):
+        for row, line in enumerate(self.lines):
             for value, theirs in zip(self.values, line.theirs, strict=False):
                 if theirs and value in found.values:
-                    number = float(ours[found.values.index(value)])
+                    number = found.nearest(row, found.values.index(value), theirs)
                     if math.isfinite(number):
                         apart.append(abs(number / theirs - 1.0))
         if self.within is not None:
@@ -166,6 +192,8 @@ class Stored:
         seeds: Of the runs.
         over_runs: Mean, standard error and spread of a run, each of shape (lines, values).
         version: Of the program that made them; empty for now.
+        low: Least over what the paper leaves open, shape (lines, values); NaN, or None, where nothing is varied.
+        high: Most, likewise.
     """
 
     key: str
@@ -173,6 +201,20 @@ class Stored:
     seeds: tuple[int, ...]
     over_runs: Summary
     version: str = ""
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+
+    @property
+    def ranges(self) -> bool:
+        """Whether some line has a range over what the paper leaves open."""
+        return self.low is not None and bool(np.any(np.isfinite(self.low)))
+
+    def nearest(self, line: int, value: int, theirs: float) -> float:
+        """Ours, or what of its range over readings lies nearest to theirs."""
+        number = float(self.over_runs.mean[line, value])
+        if self.low is None or self.high is None or math.isnan(self.low[line, value]):
+            return number
+        return min(max(theirs, float(self.low[line, value])), float(self.high[line, value]))
 
     @property
     def half_width(self) -> FloatArray:

@@ -17,15 +17,22 @@ HEIGHT = 420
 
 
 def columns_of(of: PaperFigure, found: Stored) -> dict[str, FloatArray]:
-    """What was varied, and for each line ours with both ends of its 95 % interval, and theirs with both ends of its ±.
+    """What was varied, and for each line ours and theirs with both ends of their intervals.
 
-    All of shape (values,); NaN where the paper prints nothing.
+    The interval of ours is 95 %, or its range over readings; that of theirs is what stands behind ±. Shape of all:
+    (values,); NaN where the paper prints nothing.
     """
     columns: dict[str, FloatArray] = {"value": np.array(found.values)}
     half = found.half_width
     for at, line in enumerate(of.lines):
         mean = found.over_runs.mean[at]
-        columns |= {line.key: mean, f"{line.key}_low": mean - half[at], f"{line.key}_high": mean + half[at]}
+        low, high = mean - half[at], mean + half[at]
+        if found.ranges:
+            assert found.low is not None
+            assert found.high is not None
+            low = np.where(np.isnan(found.low[at]), low, found.low[at])
+            high = np.where(np.isnan(found.high[at]), high, found.high[at])
+        columns |= {line.key: mean, f"{line.key}_low": low, f"{line.key}_high": high}
         if line.theirs:
             theirs = np.array(line.theirs, dtype=np.float64)  # None is NaN.
             columns[f"{line.key}_paper"] = theirs
@@ -52,8 +59,8 @@ def drawing(of: PaperFigure, found: Stored) -> Plot:
                 dash=line.dash or "solid",
                 width=2.0,
                 symbol=line.symbol,
-                low="" if of.exact else f"{line.key}_low",
-                high="" if of.exact else f"{line.key}_high",
+                low="" if of.exact and not found.ranges else f"{line.key}_low",
+                high="" if of.exact and not found.ranges else f"{line.key}_high",
             )
         )
         if line.theirs:

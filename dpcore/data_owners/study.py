@@ -68,6 +68,7 @@ class Study:
         records_per_user: Where that is a user: an owner's records in stretches of so many.
         by_group: Protect users by group privacy of records, not by clipping their summed gradient.
         options: How models are fitted.
+        forms: What is trained.
     """
 
     owners: tuple[int, ...]
@@ -78,6 +79,7 @@ class Study:
     records_per_user: int = 1
     by_group: bool = False
     options: TrainingOptions = field(default_factory=TrainingOptions)
+    forms: tuple[Form, ...] = tuple(Form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +214,7 @@ def run(
     tell: Callable[[float, StudyResult], None] = lambda share, found: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
-    """Train and test every form.
+    """Train and test every form of the study.
 
     Args:
         study: What is compared.
@@ -220,7 +222,7 @@ def run(
         tell: Told the share done and what was found so far.
         should_stop: Asked between steps; what was found until then is returned.
     """
-    shapes = {form: len(study.epsilons) if form.is_private else 1 for form in Form}
+    shapes = {form: len(study.epsilons) if form.is_private else 1 for form in study.forms}
     scores = {form: np.full((e, len(study.owners), len(study.seeds)), np.nan) for form, e in shapes.items()}
     first = records.load(study.seeds[0]) if isinstance(records, Records) else records
 
@@ -262,14 +264,17 @@ class _Seed:
         budgets = [(e, epsilon) for e, epsilon in enumerate(self.study.epsilons)]
         nothing = np.zeros((learn.classes, learn.features.shape[1]))
         for e, epsilon in [(0, None), *budgets, (0, math.inf)]:
+            plain = epsilon is not None and math.isinf(epsilon)
+            together = Form.PLAIN if plain else Form.FULL
+            own = Form.ALONE if epsilon is None else Form.PLAIN_PERSONAL if plain else Form.JOINT
+            if not {together, own} & set(self.study.forms):
+                continue
             shared = nothing if epsilon is None else self.shared(learn, owners, n, epsilon)
-            if epsilon is not None:
-                form = Form.PLAIN if math.isinf(epsilon) else Form.FULL
-                yield form, e, accuracy(test, judges, shared, None)
-            personal = personalised(learn, owners, n, shared, self.study.options, self.should_stop)
-            form = Form.ALONE if epsilon is None else Form.JOINT
-            form = Form.PLAIN_PERSONAL if epsilon is not None and math.isinf(epsilon) else form
-            yield form, e, accuracy(test, judges, shared, personal)
+            if epsilon is not None and together in self.study.forms:
+                yield together, e, accuracy(test, judges, shared, None)
+            if own in self.study.forms:
+                personal = personalised(learn, owners, n, shared, self.study.options, self.should_stop)
+                yield own, e, accuracy(test, judges, shared, personal)
 
     def shared(self, learn: Labelled, owners: IntArray, n: int, epsilon: float) -> FloatArray:
         """W; without noise where ε is infinite."""

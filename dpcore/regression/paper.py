@@ -1,10 +1,10 @@
-"""Figures 1 to 3 of Epasto et al. 2020: private linear regression on generated data."""
+"""Figures 1 to 3 and table 1 of Epasto et al. 2020: private linear regression on generated data, *drugs* and *news*."""
 
 from __future__ import annotations
 
 from dpcore.answer import Axis, Look, Scale
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.regression import study
+from dpcore.regression import paper_tables, study
 from dpcore.regression.parameters import RegressionGenerator
 
 PAPER = "Epasto et al. 2020"
@@ -114,4 +114,5 @@ FIGURES = (
         ROUNDS,
         OPEN,
     ),
+    *paper_tables.FIGURES,
 )

@@ -8,9 +8,9 @@ from dpcore.answer.paper_figure import PaperFigure, Stored
 from dpcore.answer.paper_plot import drawing, said
 from dpcore.common import wording
 from dpcore.papers import FIGURES, items, named
-from pages.papers import lists
+from pages.papers import bring, lists, opening
 from pages.papers.question import QUESTION
-from pages.shared.base import catalogue, keys
+from pages.shared.base import catalogue
 from pages.shared.card import number_elements
 from pages.shared.fields import fields
 from pages.shared.screen import layout, paper, plots
@@ -26,17 +26,19 @@ def body(places: layout.Places) -> None:
     chosen = QUESTION.key("figure")
     st.session_state.setdefault(chosen, FIRST)
     with places.line:
-        of, found = paper.known(named(fields.pick("Figure", NAMES, chosen, width=560)))
+        asked = named(fields.pick("Figure", NAMES, chosen, width=560))
+    of, found = paper.known(asked)
     with places.figure:
         plots.draw(drawing(of, found))
     with places.answer:
-        show_answer(of, found)
+        show_answer(asked, of, found)
     with places.below:
         paper.words(of, found)
+        bring.show(asked)
         show_lists()
 
 
-def show_answer(of: PaperFigure, found: Stored) -> None:
+def show_answer(asked: PaperFigure, of: PaperFigure, found: Stored) -> None:
     """How near ours are, the page for one's own data, and the button that computes it anew."""
     with st.container(key="papers_card"):
         st.markdown(f"## {of.item}, {of.paper}")
@@ -54,29 +56,23 @@ def show_answer(of: PaperFigure, found: Stored) -> None:
             key="papers_go",
             icon=there.icon,
             type=fields.main_button(),
-            on_click=_go,
-            args=(of,),
+            on_click=opening.go,
+            args=(of.page, of.tab),
             help="Opens the page, and the tab that this figure stands in." if of.tab else "Opens the page.",
         )
-        paper.compute_now(of)
-
-
-def _go(of: PaperFigure) -> None:
-    there = catalogue.page(of.page)
-    if of.tab:
-        st.session_state[there.key("tabs")] = of.tab
-    st.session_state[keys.TOUR_GOES_TO] = there.path
+        paper.compute_now(asked)
 
 
 def show_lists() -> None:
     """All figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    lists.show_figures([paper.known(of) for of in FIGURES])
+    known = [paper.known(of) for of in FIGURES]
+    lists.show_figures(known)
     st.markdown("### Every item of a paper")
     chosen = QUESTION.key("paper")
     st.session_state.setdefault(chosen, next(iter(PAPERS)))
     title = fields.choice("Paper", PAPERS, chosen)
-    lists.show_items(next(one for one in items.papers() if one.title == title))
+    lists.show_items(next(one for one in items.papers() if one.title == title), known)
 
 
 layout.show(QUESTION, body, budget=False)

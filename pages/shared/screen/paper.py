@@ -16,11 +16,29 @@ from pages.shared.screen import plots
 
 
 def known(of: PaperFigure) -> tuple[PaperFigure, Stored]:
-    """A figure with the newest runs of it: those of this session, else those that come with the app."""
+    """A figure with the newest runs of it: of brought data, of this session, else those that come with the app."""
+    brought = brought_for(of)
+    if (
+        brought is not None
+        and (done := jobs.result_of(_job(brought.key))) is not None
+        and done[1] is not None
+    ):
+        return brought, done[1]
     done = jobs.result_of(_job(of.key))
     found = of.stored if done is None or done[1] is None else done[1]
     assert found is not None  # A test holds that every figure has a file.
     return of, found
+
+
+def brought_for(of: PaperFigure) -> PaperFigure | None:
+    """The same figure on the paper's own data, where the person has brought them."""
+    found: PaperFigure | None = st.session_state.get(_brought(of.key))
+    return found
+
+
+def bring(of: PaperFigure, on_data: PaperFigure) -> None:
+    """Keep a figure on data that were brought: what *Compute it* computes from now on."""
+    st.session_state[_brought(of.key)] = on_data
 
 
 def show(figures: Sequence[PaperFigure], held: str = "") -> None:
@@ -32,10 +50,10 @@ def show(figures: Sequence[PaperFigure], held: str = "") -> None:
         st.session_state.setdefault(held, of.key)
         chosen = fields.choice("Of the paper", names, held)
         of = next(figure for figure in figures if figure.key == chosen)
-    _, found = known(of)
+    shown, found = known(of)
     st.markdown(f"**The paper's setting. {of.name}: {of.title}**")
-    plots.draw(drawing(of, found))
-    words(of, found)
+    plots.draw(drawing(shown, found))
+    words(shown, found)
     compute_now(of)
 
 
@@ -43,27 +61,29 @@ def words(of: PaperFigure, found: Stored) -> None:
     """How far ours lie from theirs and why, the setting, and where ours come from."""
     st.markdown(f"{said(of, found)} {of.differs}")
     runs = wording.counted(len(found.seeds), "run")
-    made = f"Stored results of {found.version}" if found.version else "Computed in this session"
+    here = f"Computed in this session on {of.data}" if of.data else "Computed in this session"
+    made = f"Stored results of {found.version}" if found.version else here
     bars = "" if of.exact else f", {runs}; bars are 95 % intervals of their mean"
     st.caption(f"{of.setting} {made}{bars}.")
     cards.label(Disclosure.PUBLIC)
 
 
 def compute_now(of: PaperFigure) -> None:
-    """The button that makes it anew, as work beside the page."""
+    """The button that makes it anew, on data that were brought where there are any, as work beside the page."""
+    of = brought_for(of) or of
     if jobs.watch(_job(of.key), f"Computing {of.item[0].lower()}{of.item[1:]}"):
         return
     done = jobs.result_of(_job(of.key))
     if done is not None and done[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     st.button(
-        "Compute it now",
+        f"Compute it on {of.data}" if of.data else "Compute it now",
         key=f"compute_{of.key.replace('-', '_')}",
         icon=":material/play_arrow:",
         on_click=_start,
         args=(of,),
         help=f"{wording.counted(len(of.values) * (1 if of.exact else of.runs), 'run')} beside the page; they "
-        "replace the stored ones in this window.",
+        "replace what is shown in this window.",
     )
 
 
@@ -71,6 +91,10 @@ def _start(of: PaperFigure) -> None:
     jobs.start(
         _job(of.key), of.key, lambda tell, stop: of.compute(progress=tell, should_stop=stop), heavy=True
     )
+
+
+def _brought(key: str) -> str:
+    return f"paper_brought_{key.replace('-', '_')}"
 
 
 def _job(key: str) -> str:

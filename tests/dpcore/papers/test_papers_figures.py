@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,14 @@ from scipy import stats
 
 from dpcore.answer.paper_figure import PaperFigure, Stored
 from dpcore.answer.paper_plot import drawing, said
+from dpcore.data import published, stand_ins
+from dpcore.data.published import FIRST_LABELS, File
 from dpcore.papers import FIGURES, items, named
+from dpcore.papers.__main__ import main
+from dpcore.regression import paper_tables, working_set
+from dpcore.regression.prediction import prediction_error
+from dpcore.regression.problem import RegressionProblem
+from dpcore.training import paper as training_paper
 
 ROOT = Path(__file__).parents[3]
 NEW = 1000
@@ -132,10 +141,154 @@ def test_every_figure_is_an_item_of_the_list() -> None:
         for line in paper.items
         for item in line.items.split(", ")
     }
-    assert {(of.paper, of.item.removesuffix(" (b)")) for of in FIGURES} <= listed
+    assert {(of.paper, re.split(" [(]|, ", of.item)[0]) for of in FIGURES} <= listed
 
 
 def _held(key: str) -> Stored:
     found = named(key).stored
     assert found is not None
     return found
+
+
+def _made_pictures(first: tuple[int, ...]) -> list[File]:
+    """Two kinds of pictures that a linear model tells apart, as .npz; labels begin as told."""
+    rng = np.random.default_rng(3)
+    labels = np.concatenate((first, rng.integers(0, 10, 190))).astype(np.uint8)
+    pixels = rng.integers(0, 60, (labels.size, 28, 28))
+    pixels[np.arange(labels.size), 2 * labels + 4] += 190
+    into = io.BytesIO()
+    np.savez(into, x_train=pixels.astype(np.uint8), y_train=labels)
+    return [File("some.npz", into.getvalue())]
+
+
+def test_pictures_that_are_brought_are_trained_on_beside_the_numbers_of_their_set() -> None:
+    of = named("huang-table-1")
+    assert of.brings is not None
+    made = of.brings.figure(_made_pictures(FIRST_LABELS["MNIST"]))
+    assert (made.data, [line.theirs for line in made.lines]) == ("MNIST", [line.theirs for line in of.lines])
+    found = made.run(4.0, 0)
+    # Each class has a bright row of its own: learned from all without privacy, and hidden by an owner's noise.
+    assert found["plain"] > 0.9
+    assert found["joint_owner"] < 0.6
+    fashion = of.brings.figure(_made_pictures(FIRST_LABELS["FashionMNIST"]))
+    assert {line.key: line.theirs for line in fashion.lines}["joint"][3] == 0.6719
+    assert not any(line.theirs for line in of.brings.figure(_made_pictures((1,) * 10)).lines)
+
+
+def _made_reviews() -> list[File]:
+    rng = np.random.default_rng(4)
+    lines = ["urlDrugName\trating\teffectiveness\tsideEffects"]
+    for row in range(120):
+        good, bad = rng.integers(0, 3), rng.integers(0, 2)
+        rating = int(np.clip(2 + 3 * good - 2 * bad + rng.integers(-1, 2), 1, 10))
+        lines.append(f"drug {min(row % 60, 30)}\t{rating}\t{'abc'[good]}\t{'xy'[bad]}")
+    return [File("drugLibTrain_raw.tsv", "\n".join(lines).encode())]
+
+
+def test_reviews_that_are_brought_are_read_with_every_pair_of_dropped_levels() -> None:
+    of = named("epasto-table-1-drugs")
+    assert of.brings is not None
+    made = of.brings.figure(_made_reviews())
+    found = made.compute(values=(1.0,))
+    assert found is not None
+    assert found.ranges
+    assert "6 pairs" in made.setting
+    # One reading by hand: a column for each level but the first, and the best weights' error from the solver alone.
+    rows = published.reviews(_made_reviews())
+    left = [(n, level) for n, levels in (("effectiveness", "bc"), ("side effects", "y")) for level in levels]
+    x = np.column_stack([(rows.features[name] == level).astype(float) for name, level in left])
+    variance = float(np.sum((rows.labels - x @ np.linalg.lstsq(x, rows.labels)[0]) ** 2)) / (len(x) - 3)
+    problem = RegressionProblem(x, rows.users, 1.0, float(rows.labels.max()), variance)
+    by_hand = prediction_error(problem, working_set.solve(problem), rows.labels).total
+    every = [
+        paper_tables.errors(reading, 1.0)
+        for reading in paper_tables.readings(published.reviews(_made_reviews()))
+    ]
+    assert every[0] is not None
+    assert every[0]["weights"] == pytest.approx(by_hand, rel=1e-4)
+    weights = [one["weights"] for one in every if one is not None]
+    at = [line.key for line in made.lines].index("weights")
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low[at, 0], found.high[at, 0]) == (min(weights), max(weights))
+    columns = drawing(made, found).columns
+    assert columns["weights_low"][0] == min(weights)
+    # What the paper prints is judged by how far it lies outside the range.
+    assert found.nearest(at, 0, 1e-3) == min(weights)
+    assert found.nearest(at, 0, 1e9) == max(weights)
+    assert found.nearest(at, 0, (min(weights) + max(weights)) / 2.0) == (min(weights) + max(weights)) / 2.0
+
+
+def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:
+    """Epasto et al., section 6: rows, users, smallest and largest user, features."""
+    for rows, sizes, columns in (
+        (stand_ins.like_drugs(0), (3107, 502, 1, 63), 8),
+        (stand_ins.like_news(0), (3452, 297, 1, 878), 10),
+    ):
+        assert (rows.labels.size, rows.sizes.size, rows.sizes.min(), rows.sizes.max()) == sizes
+        assert rows.encoded(("a", "a")).shape[1] == columns
+
+
+def test_files_of_a_folder_are_computed_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "drugLibTrain_raw.tsv").write_bytes(_made_reviews()[0].content)
+    main(["--data", str(tmp_path), "epasto-table-1-drugs", "huang-table-1"])
+    said_there = capsys.readouterr().out
+    assert "table 1, drugs, on drugs" in said_there
+    assert "Best weights, paper" in said_there
+    assert "huang et al. 2023, table 1: left out" in said_there.lower()
+
+
+def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
+    of = named("amin-figure-1")
+    assert of.brings is not None
+    counts = np.array([1, 2, 3, 5, 40])
+    lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
+    made = of.brings.figure([File("u.data", "\n".join(lines).encode())])
+    found = made.run(0.5, 0)
+    # By hand: a bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
+    cut, scale = 39.0, 3.0 / 0.5
+    assert found["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
+    assert found["best"] <= min(found["median"], found["quantile_95"])
+    assert "51 ratings of 5 users" in made.setting
+
+
+def test_reviews_that_are_brought_are_learned_from_under_every_reading() -> None:
+    of = named("epasto-table-2")
+    assert of.brings is not None
+    rows = published.reviews(_made_reviews())
+    median = np.median(rows.labels)
+    above, at = (training_paper.classes(rows, ties) for ties in (False, True))
+    assert (above.signs == 1).sum() == (rows.labels > median).sum() < (at.signs == 1).sum()
+    assert (at.signs == 1).sum() == (rows.labels >= median).sum()
+    assert above.num_features == 3  # Three levels and two, less one each.
+    found = of.brings.figure(_made_reviews()).compute(values=(5.0,))
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    by_line = {line.key: row for row, line in enumerate(of.lines)}
+    row = by_line["weights_30"]
+    assert found.low[row, 0] < found.over_runs.mean[row, 0] < found.high[row, 0]
+    assert math.isnan(found.over_runs.mean[by_line["cap_30"], 0])  # The table has one column without a bound.
+    # Digits read in the paper's table 2.
+    assert [line.theirs for line in of.lines if line.key == "weights_40"] == [
+        (0.433, 0.469, 0.510, 0.551, 2.611)
+    ]
+
+
+def test_a_recommender_is_trained_on_ratings_that_are_brought() -> None:
+    rng = np.random.default_rng(5)
+    rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
+    files = [File("ratings.dat", "\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows).encode())]
+    first, third = named("krichene-figure-1"), named("krichene-figure-3")
+    assert first.brings is not None
+    assert third.brings is not None
+    made = first.brings.figure(files)
+    assert "960 ratings of 40 films by 80 users" in made.setting
+    found = made.run(20.0, 0)
+    assert set(found) == {line.key for line in made.lines}
+    # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.
+    assert all(1.0 < error < 4.0 for error in found.values())
+    # Both figures meet at the paper's μ = 1/4.
+    assert third.brings.figure(files).run(0.25, 0)["adaptive_20"] == pytest.approx(found["adaptive"])
