@@ -87,6 +87,11 @@ class Rule:
         momentum: In [0, 1).
         travel: The step length times ``one`` and the root of the number of features, at most.
         longest: The step length times the number of users, at most.
+        settled: Number of the last step that is not longer than ``travel`` says.
+        fade: What is left in a step of the fading mean of the noisy gradients.
+        agreeing: The squared length of that mean over the number of features beyond which steps grow.
+        growth: By how much they grow or shrink at a time.
+        most_growth: To how many times ``travel`` at most.
         clipped: Users that are to be beyond the bound, in ``one`` times the root of the number of features.
         turn: How fast the bound moves.
         largest: Most that its logarithm moves in a step.
@@ -101,6 +106,11 @@ class Rule:
     momentum: float
     travel: float
     longest: float
+    settled: int
+    fade: float
+    agreeing: float
+    growth: float
+    most_growth: float
     clipped: float
     turn: float
     largest: float

@@ -89,7 +89,7 @@ def plan(
 
 NUMBER_SHARE = 0.05
 """Of the budget, likewise, for the number of users, where it is private, of a descent by the rule of `pace`."""
-COUNT_SHARE = 0.10
+COUNT_SHARE = 0.05
 """Likewise for counting, in every step, the users within a bound that follows them."""
 
 

@@ -28,7 +28,7 @@ from dpcore.training.user_sums import UserSums
 
 CLIPPED = 12.0
 """Users that are to be clipped, in κ √d; never more than half of all."""
-TURN = 10.0
+TURN = 6.0
 """How fast the bound moves: if nobody of those who are to be clipped is, its logarithm falls by this in T steps."""
 LARGEST = 0.3
 """Most that the logarithm of the bound moves in a step."""
@@ -127,7 +127,8 @@ def descend(
     users = np.broadcast_to(np.asarray(counted, dtype=np.float64), (runs,))
     target = quantile(plan.one, d, users)
     reach = bound * mechanism.clip
-    length = pace.step_length(plan.one, d, users, mechanism, 1.0 if follows else min(reach, 1.0))
+    share = 1.0 if follows else min(reach, 1.0)
+    times, mean = np.ones(runs), np.zeros((d, runs))
     bounds = np.full(runs, bound)
     theta = before = np.zeros((d, runs))
     kept, first = np.zeros((d, runs)), mechanism.average.first(mechanism.steps)
@@ -138,7 +139,9 @@ def descend(
         exact, within = gradient(ahead, bounds * mechanism.clip)
         before = theta
         direction = exact / (bounds * mechanism.clip) + plan.gradient * noise.gradient[step - 1]
-        theta = ahead - length * direction
+        mean = pace.faded(mean, direction)
+        times = pace.growth(times, mean, plan.gradient, step, mechanism.steps)
+        theta = ahead - pace.step_length(plan.one, d, users, mechanism, share, times) * direction
         theta = theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
         if follows:
             assert within is not None

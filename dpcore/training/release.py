@@ -274,7 +274,7 @@ def _by_rule(
     known, bound = np.array([users]), np.array([cell.bound])
     target = followed.quantile(one, d, known)
     share = 1.0 if follows else min(cell.bound * mechanism.clip, 1.0)
-    length = float(pace.step_length(one, d, known, mechanism, share)[0])
+    times, mean = np.ones(1), np.zeros((d, 1))
     theta = before = np.zeros(d)
     kept, first = np.zeros(d), mechanism.average.first(steps)
     used = cell.bound
@@ -282,7 +282,11 @@ def _by_rule(
         beside.tell((step - 1) / steps, drawn=step > 1 or grid.number > 0)
         ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
         exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
-        before, theta = theta, ahead - length / CELLS * noise.release(exact, grid.one)
+        direction = noise.release(exact, grid.one) / CELLS
+        mean = pace.faded(mean, direction[:, None])
+        times = pace.growth(times, mean, noise.scale / CELLS, step, steps)
+        length = float(pace.step_length(one, d, known, mechanism, share, times)[0])
+        before, theta = theta, ahead - length * direction
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
         if follows:
             balance = np.array([grid.count * (2 * within - rows.num_users)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from dpcore.code import Released, Training
@@ -132,6 +133,11 @@ def _trained_by(whole: Training, mechanism: Mechanism, cell: Cell) -> Training:
         momentum=pace.MOMENTUM,
         travel=(1.0 - pace.MOMENTUM) * pace.NOISE_NORM / mechanism.steps,
         longest=pace.STABLE / mechanism.loss.smoothness * (1.0 if follows else min(cell.reach, 1.0)),
+        settled=math.floor(pace.SETTLED * mechanism.steps),
+        fade=pace.FADE,
+        agreeing=pace.AGREEING * pace.variance_of_noise(plan.gradient),
+        growth=pace.GROWTH,
+        most_growth=pace.LONGEST,
         clipped=followed.CLIPPED,
         turn=followed.TURN,
         largest=followed.LARGEST,

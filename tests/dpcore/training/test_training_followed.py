@@ -237,8 +237,9 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
     kappa = GaussianNoise.for_release(1.0, epsilon, delta).scale
     users = max(n + kappa / math.sqrt(0.05) * number_noise, kappa)
     gamma = 1 - min(0.5, 12 * kappa * math.sqrt(d) / users)
-    eta = min(0.1 * 5 / (kappa * math.sqrt(d) * steps), 0.75 / (0.25 * users))
-    theta, before, h, iterates = np.zeros(d), np.zeros(d), 0.25, []
+    sigma = kappa * math.sqrt(steps / 0.90)
+    theta, before, h, iterates, longer, directions = np.zeros(d), np.zeros(d), 0.25, [], 1.0, []
+    longest_step = 1.0
     for t in range(steps):
         v = theta + 0.9 * (theta - before)
         total, count = np.zeros(d), 0.0
@@ -249,26 +250,36 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
             length = np.linalg.norm(g)
             total += g * min(1.0, h / length)
             count += (length <= h) - 0.5
-        total += h * kappa * math.sqrt(steps / 0.85) * noise[t]
-        count += kappa / 2 * math.sqrt(steps / 0.10) * count_noise[t]
+        directions.append(total / h + sigma * noise[t])
+        count += kappa / 2 * math.sqrt(steps / 0.05) * count_noise[t]
         b = (count + users / 2) / users
-        before, theta = theta, v - eta / h * total
+        if t >= 70:
+            # Weights 0.05 · 0.95^k of the directions so far, the newest first.
+            fading = 0.05 * 0.95 ** np.arange(len(directions))
+            mean = fading @ np.array(directions[::-1])
+            by_noise = d * sigma**2 * np.sum(fading**2)
+            longer = min(1.05 * longer, 3.0) if mean @ mean > 2.5 * by_noise else max(longer / 1.05, 1.0)
+            longest_step = max(longest_step, longer)
+        eta = min(0.1 * 5 * longer / (kappa * math.sqrt(d) * steps), 0.75 / (0.25 * users))
+        before, theta = theta, v - eta * directions[-1]
         theta = theta / max(1.0, np.linalg.norm(theta) / 20)
-        h = min(max(h * math.exp(min(max(10 / steps * (gamma - b) / (1 - gamma), -0.3), 0.3)), 1e-3), 100.0)
+        h = min(max(h * math.exp(min(max(6 / steps * (gamma - b) / (1 - gamma), -0.3), 0.3)), 1e-3), 100.0)
         iterates.append(theta)
-    return np.mean(iterates[100:], axis=0), h
+    return np.mean(iterates[100:], axis=0), longest_step
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 20.0])
-def test_training_is_the_rule_written_out(epsilon):
-    rows = generated(60, informative=2)
+# With a strong signal the minimum is far, and steps grow; with a weak one they hardly do.
+@pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
+def test_training_is_the_rule_written_out(epsilon, signal, grown):
+    rows = generated(60, informative=2, signal=signal)
     mechanism = pace.by_rule(Mechanism(epsilon, 1e-6))
     theta = descent.train(rows, mechanism, FOLLOWED, 3, range(2))
     gradient, number = descent.noise_of(mechanism, 3, 3, range(2))
     for run in range(2):
         count = np.random.default_rng([3, 5, run]).standard_normal(200)
-        by_hand, _ = written_out(rows, epsilon, 1e-6, gradient[:, :, run], count, number[run])
+        by_hand, longest = written_out(rows, epsilon, 1e-6, gradient[:, :, run], count, number[run])
         assert theta[:, run] == pytest.approx(by_hand, rel=1e-7)
+        assert longest == grown if grown == 3.0 else longest <= grown
 
 
 def followed_without_noise(rows, mechanism, steps_of_bound=None):
