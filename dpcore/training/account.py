@@ -87,9 +87,9 @@ def plan(
     )
 
 
-NUMBER_SHARE = 0.05
+NUMBER_SHARE = 0.03
 """Of the budget, likewise, for the number of users, where it is private, of a descent by the rule of `pace`."""
-COUNT_SHARE = 0.05
+COUNT_SHARE = 0.03
 """Likewise for counting, in every step, the users within a bound that follows them."""
 
 

@@ -30,6 +30,8 @@ BATCH = 10
 """Runs that are made at once: the first of them are shown while the others are made."""
 LOOK_ROWS, LOOK_RUNS, LOOK_BOUND = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
+CLOSE_RUNS, CLOSE_CELLS = 4, 3
+"""How many times as many runs decide between methods that a table does not tell apart, and between how many at most."""
 FEWEST_SPLITS = 3
 """Below which splits say nothing of other users: of two, Student's interval is 13 times their spread."""
 _RANKS = 40_000_000
@@ -425,7 +427,13 @@ def best(table: Table, method: Method) -> Best | None:
     means = table.summary(Measure.LOSS, Over.ROWS).mean[cells]
     if not np.isfinite(means).any():
         return None
-    here = int(np.nanargmin(means))
+    return _around(table, method, int(np.nanargmin(means)))
+
+
+def _around(table: Table, method: Method, here: int) -> Best:
+    """A bound by its place among those of its method, with the stretch around it."""
+    cells = table.cells_of(method)
+    means = table.summary(Measure.LOSS, Over.ROWS).mean[cells]
     near = means <= 1.05 * means[here]
     low = high = here
     while low > 0 and near[low - 1]:
@@ -436,25 +444,70 @@ def best(table: Table, method: Method) -> Best | None:
     return Best(int(cells[here]), of[low], of[high])
 
 
-def answering(table: Table) -> Best | None:
+def close_call(table: Table) -> Experiment | None:
+    """What more runs are to decide: the bound that follows, and the best cells that a table does not tell from it.
+
+    Returns:
+        The question for them, with noise of its own; None where the table is not finished, or nothing is open.
+    """
+    followed = best(table, Method.FOLLOWED)
+    if followed is None or not table.finished:
+        return None
+    means = table.summary(Measure.LOSS, Over.ROWS).mean
+    order = [int(at) for at in np.argsort(means)]
+    near = [at for at in order if _more(table, at, order[0])[0] <= 2.0 * _more(table, at, order[0])[1]]
+    chosen = sorted({followed.at, order[0], *near[:CLOSE_CELLS]})
+    if len(chosen) < 2 or followed.at not in near:
+        return None
+    asked = table.experiment
+    return replace(
+        asked,
+        cells=tuple(asked.cells[at] for at in chosen),
+        runs=min(CLOSE_RUNS * asked.runs, MAX_RUNS),
+        seed=(asked.seed + 1_000_003) % 2**31,
+    )
+
+
+def answering(table: Table, close: Table | None = None) -> Best | None:
     """The method that answers, at its best bound; None before the first run.
 
     That of the least mean loss over all that were tried, unless followed clipped sums are within one standard error of
     it, run by run: they need no choice of a bound by these curves, which ε would not cover.
+
+    Args:
+        table: Of all methods.
+        close: Of the question of `close_call`, which then decides; with whatever runs are done of all its cells.
     """
+    if close is not None and close.done.min() > 1:
+        decided = _least(close, range(len(close.experiment.cells)))
+        cell = close.experiment.cells[decided]
+        at = table.experiment.cells.index(cell)
+        return _around(table, cell.method, table.cells_of(cell.method).tolist().index(at))
     found = [one for one in (best(table, method) for method in Method) if one is not None]
     if not found:
         return None
+    at = _least(table, [one.at for one in found])
+    return next(one for one in found if one.at == at)
+
+
+def _least(table: Table, cells: Sequence[int]) -> int:
+    """That of the least mean loss, or followed clipped sums where they are within one standard error of it."""
     means = table.summary(Measure.LOSS, Over.ROWS).mean
-    least = min(found, key=lambda one: means[one.at])
-    followed = best(table, Method.FOLLOWED)
-    if followed is None or followed.at == least.at:
-        return least
+    least = min(cells, key=lambda at: means[at])
+    for at in cells:
+        if table.experiment.cells[at].method is Method.FOLLOWED:
+            more, error = _more(table, at, least)
+            return at if not math.isfinite(error) or more <= error else least
+    return least
+
+
+def _more(table: Table, one: int, other: int) -> tuple[float, float]:
+    """Mean of loss(one) - loss(other) on users held out, and its standard error, by noise or by splits."""
     values = table.of(Measure.LOSS, Over.ROWS)
-    more = over_splits(values[followed.at] - values[least.at], table.experiment)
-    between = summary(_split_means(values[followed.at] - values[least.at], table.experiment), axis=-1)
-    error = float(np.fmax(more.standard_error, between.standard_error))
-    return least if math.isfinite(error) and float(more.mean) > error else followed
+    difference = values[one] - values[other]
+    more = over_splits(difference, table.experiment)
+    between = summary(_split_means(difference, table.experiment), axis=-1)
+    return float(more.mean), float(np.fmax(more.standard_error, between.standard_error))
 
 
 def paired_difference(table: Table, one: int, other: int) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from dpcore.common.weights import smooth_losses
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import Held, References, Table, answering
+from dpcore.training.experiment import Best, Held, References, Table
 from dpcore.training.parameters import TrainingParameters, assumptions
 from dpcore.training.release import Model
 from dpcore.training.rows import Scaling
@@ -104,20 +104,20 @@ def choice_json(
     table: Table,
     known: References,
     theory: TheoryBound,
+    best: Best | None,
 ) -> str:
     """The question and its answer as JSON, indented, with a schema version; every cell of the table among it."""
     experiment = table.experiment
     losses, users = table.summary(Measure.LOSS, Over.ROWS), table.summary(Measure.LOSS, Over.USERS)
     right = table.summary(Measure.ACCURACY, Over.ROWS)
-    found = answering(table)
-    cell = None if found is None else experiment.cells[found.at]
+    cell = None if best is None else experiment.cells[best.at]
     histogram = experiment.train.histogram
     follows = cell is not None and cell.method is Method.FOLLOWED
     at = (Held.HELD_OUT, Over.ROWS, Measure.LOSS)
     answer = {
         "method": None if cell is None else cell.method.value,
         "bound": None if cell is None or follows else cell.reach,
-        "good_enough": None if found is None or follows else [found.low, found.high],
+        "good_enough": None if best is None or follows else [best.low, best.high],
         "loss_without_privacy": known.mean(known.no_privacy, *at),
         "loss_of_guessing": known.mean(known.guessing, *at),
         "loss_without_noise": known.mean(known.quiet, *at),

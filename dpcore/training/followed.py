@@ -28,7 +28,7 @@ from dpcore.training.user_sums import UserSums
 
 CLIPPED = 12.0
 """Users that are to be clipped, in κ √d; never more than half of all."""
-TURN = 6.0
+TURN = 5.0
 """How fast the bound moves: if nobody of those who are to be clipped is, its logarithm falls by this in T steps."""
 LARGEST = 0.3
 """Most that the logarithm of the bound moves in a step."""

@@ -185,7 +185,7 @@ def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """What the answers rest on, sentences without their full stop."""
     counts = {
         Neighbours.ADD_OR_REMOVE_USER: "Nobody's number of rows is public, nor is the number of users: it gets noise "
-        "of its own, for 5 % of the budget",
+        "of its own, for 3 to 5 % of the budget",
         Neighbours.REPLACE_USER: "The number of users is public, nobody's number of rows is; neighbours need twice the "
         "noise of one user who comes or goes",
         Neighbours.REPLACE_VALUES: "Everybody's number of rows is public; neighbours need twice the noise of one user "

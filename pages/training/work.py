@@ -49,7 +49,8 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | 
         before: TrainingFound | None = st.session_state.get(SHOWN)
         return None if before is None else replace(before, stage=Stage.EARLIER)
     stage = Stage.FIRST if RUNS.running and RUNS.asks(question.key) else Stage.FINAL
-    known = (data.digest, question.key, parameters, stage, runs.look, *runs.table.done.tolist())
+    close = () if runs.close is None else (runs.close.experiment.key, *runs.close.done.tolist())
+    known = (data.digest, question.key, parameters, stage, runs.look, *runs.table.done.tolist(), close)
     found = cached.found(known, stage, data, parameters, runs)
     st.session_state[SHOWN] = found
     return found
@@ -64,7 +65,7 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
         known = RUNS.answers(for_all=True).known(question.key) if of_sample else None
         if known is not None:
             own.keep(question.key, known)
-            if not known.table.finished:
+            if not known.table.finished or _is_open(known):
                 start(question, known, of_sample)
             return known
         start(question, None, of_sample)
@@ -80,6 +81,11 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
     if found is not None:
         own.keep(question.key, found)
     return own.known(question.key)
+
+
+def _is_open(known: Runs) -> bool:
+    """Whether more runs are to decide, and are not made."""
+    return known.close is None and experiment.close_call(known.table) is not None
 
 
 def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
@@ -108,7 +114,16 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
             should_stop=should_stop,
             on_more=lambda table: tell(None, more(table)),
         )
-        return look if look is not None and not table.done.any() else more(table)
+        if look is not None and not table.done.any():
+            return look
+        asked = experiment.close_call(table)
+        close = None if asked is None else experiment.fill(asked.empty(), should_stop=should_stop)
+        if close is None or not close.done.min():
+            return more(table)
+        decided = Runs(table, known, close=close)
+        if of_all is not None:
+            of_all.keep(question.key, decided)
+        return decided
 
     jobs.start(RUNS.key, question.key, make, seconds=0.0, heavy=True)
 
@@ -150,7 +165,11 @@ def show_state(found: TrainingFound | None) -> None:
     elif found.table.finished:
         splits = len(found.table.experiment.splits)
         on = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
-        st.caption(f":material/check: {wording.counted(asked, 'run')} of every method at every bound{on}.")
+        close = found.close
+        more = "" if close is None else f"; {close.experiment.runs} of the closest {close.done.size}"
+        st.caption(
+            f":material/check: {wording.counted(asked, 'run')} of every method at every bound{on}{more}."
+        )
         return
     else:
         made = f"{fewest} to {most}" if fewest != most else f"{fewest}"

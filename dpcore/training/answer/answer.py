@@ -53,5 +53,7 @@ def answered(
             "training-sides": lambda: plots.sides(of),
         },
         methods=methods(of),
-        choice=lambda: files.choice_json(of.data.dataset, of.parameters, of.table, of.known, of.calibrated),
+        choice=lambda: files.choice_json(
+            of.data.dataset, of.parameters, of.table, of.known, of.calibrated, of.best
+        ),
     )

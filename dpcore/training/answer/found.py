@@ -33,11 +33,13 @@ class Runs:
         table: With the runs that are done.
         known: What it is compared with.
         look: Share of the users that they are made on, for a first look; 1 for all of them.
+        close: More runs of methods that those of the table do not tell apart; None where there are none.
     """
 
     table: Table
     known: References
     look: float = 1.0
+    close: Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ class TrainingFound:
         stage: Whether it is for the question as it is asked now, and whether more is to come.
         verdict: The answer's loss beside that of guessing; None before the first run.
         look: Share of the users that the runs are made on, for a first look; 1 for all of them.
+        close: More runs of methods that those of the table do not tell apart, which decide; None where there are none.
     """
 
     data: TrainingData
@@ -69,6 +72,7 @@ class TrainingFound:
     stage: Stage
     verdict: Verdict | None = None
     look: float = 1.0
+    close: Table | None = None
 
     def bounds(self, method: Method) -> FloatArray:
         """The bounds of a method, ascending: how far a user moves a step's sum, in rows."""
@@ -198,7 +202,10 @@ def find(data: TrainingData | None, parameters: TrainingParameters) -> TrainingF
     question = parameters.experiment(rows_of(data, parameters.positive_above))
     known = experiment.references(question)
     assert known is not None
-    return compute(data, parameters, Runs(experiment.fill(question.empty()), known))
+    table = experiment.fill(question.empty())
+    asked = experiment.close_call(table)
+    close = None if asked is None else experiment.fill(asked.empty())
+    return compute(data, parameters, Runs(table, known, close=close))
 
 
 def compute(
@@ -207,8 +214,10 @@ def compute(
     """Put together what was found."""
     question = runs.table.experiment
     train, mechanism = question.train, descent_of_theory(parameters)
-    best = experiment.answering(runs.table)
+    best = experiment.answering(runs.table, runs.close)
     of = {method: experiment.best(runs.table, method) for method in Method}
+    if best is not None:
+        of[question.cells[best.at].method] = best
     hessian = excess.public_hessian(train, mechanism)
     histogram = train.histogram
     return TrainingFound(
@@ -225,4 +234,5 @@ def compute(
         stage=stage,
         verdict=None if best is None else experiment.against_guessing(runs.table, runs.known, best.at),
         look=runs.look,
+        close=runs.close,
     )

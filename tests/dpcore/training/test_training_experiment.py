@@ -196,6 +196,34 @@ def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error()
     assert experiment.answering(experiment.Table(question, filled)).at == 0
 
 
+def test_more_runs_decide_where_a_table_does_not():
+    question = on_splits(8, 2)
+    assert experiment.close_call(question.empty()) is None
+    filled = np.zeros_like(question.empty().scores)
+    noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
+    filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
+    filled[1, :, :, 0, 0] = 0.498  # within two standard errors, which are 0.0076
+    filled[2, :, :, 0, 0] = 0.7
+    table = experiment.Table(question, filled)
+    asked = experiment.close_call(table)
+    assert asked.cells == question.cells[:2]
+    assert asked.runs == 4 * 8
+    assert asked.seed != question.seed
+    assert asked.splits == question.splits
+    # Followed clipped sums answer within one standard error, and no further, of what the new runs say.
+    for more, at in ((0.0005, 0), (0.02, 1), (-0.02, 0)):
+        scores = np.zeros_like(asked.empty().scores)
+        scores[0, :, :, 0, 0] = (0.5 + np.tile(noise, 4))[:, None]
+        scores[1, :, :, 0, 0] = 0.5 - more
+        decided = experiment.answering(table, experiment.Table(asked, scores))
+        assert decided.at == at
+    assert experiment.answering(table, asked.empty()).at == 0
+    # Nothing is open where they are clearly worse, or alone in front.
+    for value in (0.4, 0.6):
+        filled[1, :, :, 0, 0] = value
+        assert experiment.close_call(experiment.Table(question, filled)) is None
+
+
 def test_the_verdict_is_clear_only_where_its_interval_is():
     question = on_splits(8, 4)
     known = experiment.references(question)

@@ -235,9 +235,9 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
     """The rule in the plainest way, for one run, one user after another."""
     n, d, steps = rows.num_users, rows.num_features, 200
     kappa = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    users = max(n + kappa / math.sqrt(0.05) * number_noise, kappa)
+    users = max(n + kappa / math.sqrt(0.03) * number_noise, kappa)
     gamma = 1 - min(0.5, 12 * kappa * math.sqrt(d) / users)
-    sigma = kappa * math.sqrt(steps / 0.90)
+    sigma = kappa * math.sqrt(steps / 0.94)
     theta, before, h, iterates, longer, directions = np.zeros(d), np.zeros(d), 0.25, [], 1.0, []
     longest_step = 1.0
     for t in range(steps):
@@ -251,7 +251,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
             total += g * min(1.0, h / length)
             count += (length <= h) - 0.5
         directions.append(total / h + sigma * noise[t])
-        count += kappa / 2 * math.sqrt(steps / 0.05) * count_noise[t]
+        count += kappa / 2 * math.sqrt(steps / 0.03) * count_noise[t]
         b = (count + users / 2) / users
         if t >= 70:
             # Weights 0.05 · 0.95^k of the directions so far, the newest first.
@@ -263,7 +263,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
         eta = min(0.1 * 5 * longer / (kappa * math.sqrt(d) * steps), 0.75 / (0.25 * users))
         before, theta = theta, v - eta * directions[-1]
         theta = theta / max(1.0, np.linalg.norm(theta) / 20)
-        h = min(max(h * math.exp(min(max(6 / steps * (gamma - b) / (1 - gamma), -0.3), 0.3)), 1e-3), 100.0)
+        h = min(max(h * math.exp(min(max(5 / steps * (gamma - b) / (1 - gamma), -0.3), 0.3)), 1e-3), 100.0)
         iterates.append(theta)
     return np.mean(iterates[100:], axis=0), longest_step
 
