@@ -278,13 +278,13 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
 
 REPEATS, PARTS = 10, 4
 """So often the users are cut into parts anew, each of which is held out once: all users count alike in every cut."""
-FIRST_RUNS, RUNS_PER_SPLIT = 2, 12
+FIRST_CUTS, FIRST_RUNS, RUNS_PER_SPLIT = 2, 4, 12
 TABLE_DELTA = 1e-6
 TABLE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 MOST_ERROR = 0.05
 """Standard error of an excess, as a share of it, up to which it is taken as known."""
-CLEARLY = 5.0
-"""Standard errors of the first runs by which a method is behind the best one, so that no more runs are made of it."""
+MOST_BEHIND = 1.4
+"""With more times the excess of the bound that follows in the first runs, no more runs are made of a method."""
 
 
 def table_data() -> dict[str, ClassifierRows]:
@@ -408,9 +408,9 @@ def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str
         "Excess of the logistic loss on users held out over no privacy, ± one standard error.\n"
         f"Delta {TABLE_DELTA:g}, add or remove one user. {REPEATS * PARTS} paired splits: {REPEATS} times users are "
         f"cut into {PARTS} parts, each is held out.\n"
-        f"In brackets the bound of least mean loss, of three that {FIRST_RUNS} first runs on each split leave; {runs} "
-        "more on each,\n"
-        f"of methods that the first do not leave behind by {CLEARLY:g} standard errors (those have a ').\n"
+        f"In brackets the bound of least mean loss, of three that {FIRST_RUNS} runs on {FIRST_CUTS * PARTS} splits leave; "
+        f"{runs} more on each split,\n"
+        f"of methods that have at most {MOST_BEHIND:g} times the excess of the bound that follows in the first (else ~).\n"
         "The answer is what the page says after its own runs, on five other splits, and is judged here.\n"
         "Share of noise: of its squared standard error, what noise is expected to make."
     )
@@ -440,8 +440,8 @@ def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str
                 mine = [one for one in of if one.method is method]
                 best = min(mine, key=lambda one: of[one].excess.mean())
                 bound = "" if method is Method.FOLLOWED else f" [{best.reach:g}]"
-                mark = "" if of[best].sure else "'"
-                text = f"{of[best].excess.mean():.4f} ± {_error(of[best].excess):.4f}{mark}{bound}"
+                error_of = f" ± {_error(of[best].excess):.4f}" if of[best].sure else "~"
+                text = f"{of[best].excess.mean():.4f}{error_of}{bound}"
                 line.append(f"{text:>30}")
             relative = _error(of[answer].excess) / max(abs(of[answer].excess.mean()), 1e-12)
             if relative > MOST_ERROR:
@@ -484,7 +484,8 @@ def _row_of_table(
     """Excess of the cells that matter, and the share of noise in the answer's squared standard error."""
     asked = TrainingParameters(epsilon, delta=TABLE_DELTA)
     cells = asked.cells(int(rows.sizes.max()))
-    first = lost(splits, asked.mechanism, cells, FIRST_RUNS, 5_000).mean(axis=2) - floor
+    some = splits[: FIRST_CUTS * PARTS]
+    first = lost(some, asked.mechanism, cells, FIRST_RUNS, 5_000).mean(axis=2) - floor[: len(some)]
     followed = first[cells.index(Cell(Method.FOLLOWED))]
     found, chosen = {}, {Cell(Method.FOLLOWED), answer}
     for method in Method:
@@ -494,8 +495,7 @@ def _row_of_table(
         here = min(range(len(mine)), key=lambda place: first[mine[place]].mean())
         best = mine[here]
         found[cells[best]] = _Entry(first[best], False)
-        behind = first[best] - followed
-        if behind.mean() <= CLEARLY * _error(behind):
+        if first[best].mean() <= MOST_BEHIND * followed.mean():
             chosen |= {cells[at] for at in mine[max(here - 1, 0) : here + 2]}
     again = sorted(chosen, key=lambda one: (list(Method).index(one.method), one.reach))
     losses = lost(splits, asked.mechanism, again, runs, 0)
