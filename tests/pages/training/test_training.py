@@ -335,7 +335,9 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     begun: list[int] = []
 
-    def fill(table, *, on_more, should_stop, **options):
+    def fill(table, *, should_stop, on_more=None, **options):
+        if on_more is None:  # Runs that decide between the closest, as the second makes them.
+            return experiment_fill(table, should_stop=should_stop, **options)
         begun.append(int(table.done.sum()))
         told: list[Table] = []
 
