@@ -408,9 +408,9 @@ def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str
         "Excess of the logistic loss on users held out over no privacy, ± one standard error.\n"
         f"Delta {TABLE_DELTA:g}, add or remove one user. {REPEATS * PARTS} paired splits: {REPEATS} times users are "
         f"cut into {PARTS} parts, each is held out.\n"
-        f"In brackets the bound of least mean loss, of three that {FIRST_RUNS} runs on {FIRST_CUTS * PARTS} splits leave; "
-        f"{runs} more on each split,\n"
-        f"of methods that have at most {MOST_BEHIND:g} times the excess of the bound that follows in the first (else ~).\n"
+        f"In brackets the bound of least loss, of three left by {FIRST_RUNS} runs on {FIRST_CUTS * PARTS} splits;\n"
+        f"{runs} more on each split, of methods that have at most {MOST_BEHIND:g} times the excess of the bound\n"
+        "that follows in the first (else ~).\n"
         "The answer is what the page says after its own runs, on five other splits, and is judged here.\n"
         "Share of noise: of its squared standard error, what noise is expected to make."
     )
