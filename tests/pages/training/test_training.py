@@ -510,7 +510,8 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     said = shown_texts(at)
     assert "do not publish" in said
-    follows = "whose bound follows the users." in said
+    shown = at.session_state["training.shown"]
+    follows = shown.cell(shown.best.at).method is Method.FOLLOWED
     assert follows or "ε does not cover a bound that was chosen by this curve" in said
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
