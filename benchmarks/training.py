@@ -511,7 +511,8 @@ def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     question = TrainingParameters(epsilon, delta=TABLE_DELTA, seed=1_000).experiment(rows)
     table = experiment.fill(question.empty())
     asked = experiment.close_call(table)
-    best = experiment.answering(table, None if asked is None else experiment.fill(asked.empty()))
+    close = None if asked is None else experiment.fill(asked.empty())
+    best = experiment.answering(table, close, choice_is_free=True)
     assert best is not None
     return question.cells[best.at]
 

@@ -217,6 +217,9 @@ def test_more_runs_decide_where_a_table_does_not():
         scores[1, :, :, 0, 0] = 0.5 - more
         decided = experiment.answering(table, experiment.Table(asked, scores))
         assert decided.at == at
+        # Of public rows the least answers.
+        free = experiment.answering(table, experiment.Table(asked, scores), choice_is_free=True)
+        assert free.at == (0 if more < 0 else 1)
     assert experiment.answering(table, asked.empty()).at == 0
     # Nothing is open where they are clearly worse, or alone in front.
     for value in (0.4, 0.6):
