@@ -6,12 +6,72 @@ import math
 
 import numpy as np
 
-from dpcore.answer.plot import Axis, Curve, Limits, Look, Plot, Points, Scale
+from dpcore.answer.plot import Axis, Bars, Curve, Limits, Look, Plot, Points, Scale
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
 
 MAX_POINTS = 300
+
+
+FEW_SIZES, MOST_CLASSES = 8, 10
+"""Up to so many sizes each is a class of its own; so many classes have room beside each other."""
+
+
+def classes(data: Dataset) -> Plot:
+    """How many users have how many rows, and how many of all rows are theirs: two bars for every class of sizes."""
+    columns = class_columns(data.histogram)
+    users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
+    most, held = int(np.argmax(users)), int(np.argmax(rows))
+    names = columns["rows_per_user"]
+    return Plot(
+        "distribution-classes",
+        "How many users have how many rows",
+        f"{wording.percent(float(users[most]))} of users have {names[most]} rows; users with {names[held]} rows hold "
+        f"{wording.percent(float(rows[held]))} of all rows",
+        Axis("rows per user", "", (0.0, 1.0), Scale.NAMES),
+        Axis("share", "", (0.0, 1.08 * float(max(users.max(), rows.max()))), Scale.PERCENT, number=".3~%"),
+        columns,
+        (
+            Bars("Share of users", "rows_per_user", "share_of_users", Look.CAP, also=(("users", "users"),)),
+            Bars(
+                "Share of all rows", "rows_per_user", "share_of_rows", Look.SMOOTH, also=(("rows", "rows"),)
+            ),
+        ),
+        data.provenance,
+        main=True,
+        height=380,
+    )
+
+
+def class_columns(histogram: ContributionHistogram) -> dict[str, list[str] | FloatArray]:
+    """Users and rows by class of sizes: every size where these are few, else from 1, 3, 10, 30 ... or powers of ten."""
+    sizes, low, high = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
+    if sizes.size <= FEW_SIZES:
+        begins = sizes.astype(np.int64)
+        names = [f"{size:,}" for size in begins.tolist()]
+    else:
+        powers = [10**power for power in range(len(str(high)))]
+        begins = _between(sorted([*powers, *(3 * power for power in powers)]), low, high)
+        if begins.size > MOST_CLASSES:
+            begins = _between(powers, low, high)
+        last = [*(begins[1:] - 1).tolist(), high]
+        names = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(begins.tolist(), last, strict=True)]
+    of = np.searchsorted(begins, sizes, side="right") - 1
+    users = np.bincount(of, weights=histogram.users.astype(np.float64), minlength=begins.size)
+    rows = np.bincount(of, weights=sizes.astype(np.float64) * histogram.users, minlength=begins.size)
+    return {
+        "rows_per_user": names,
+        "share_of_users": users / users.sum(),
+        "share_of_rows": rows / rows.sum(),
+        "users": users,
+        "rows": rows,
+    }
+
+
+def _between(cuts: list[int], low: int, high: int) -> IntArray:
+    """Where classes begin that hold sizes from ``low`` to ``high``; the first one begins at ``low``."""
+    return np.array([low, *(cut for cut in cuts if low < cut <= high)], dtype=np.int64)
 
 
 def counts(data: Dataset) -> Plot:
@@ -22,7 +82,7 @@ def counts(data: Dataset) -> Plot:
     averaged = ", average in bins" if histogram.sizes.size > MAX_POINTS else ""
     return Plot(
         "distribution-counts",
-        "How many users have how many rows",
+        "How many users have exactly so many rows",
         f"The commonest number of rows per user is {wording.number(most)}; the tail reaches {histogram.max_size:,}",
         _rows(histogram),
         Axis(
@@ -31,8 +91,7 @@ def counts(data: Dataset) -> Plot:
         columns,
         (Points("users", "size", "users", Look.CAP, size=6, opacity=0.75),),
         data.provenance,
-        main=True,
-        height=380,
+        height=340,
     )
 
 
@@ -75,7 +134,7 @@ def shares(data: Dataset) -> Plot:
 
 
 DISTRIBUTIONS = {"counts": counts, "tail": tail, "shares": shares}
-"""Ways to draw a distribution, by name; the first one is the main one."""
+"""Ways to draw a distribution beside `classes`, by name."""
 
 
 def _rows(histogram: ContributionHistogram) -> Axis:

@@ -20,7 +20,6 @@ SOURCES = {
     "Generate": generator_inputs.panel,
     "Session": session_inputs.panel,
 }
-MAIN = "counts"
 """The drawing that stands beside what the data can answer."""
 
 
@@ -36,7 +35,9 @@ def body(places: layout.Places) -> None:
         places.notes.caption(f"In use until then: {plain(data.name)}.")
         return
     with places.figure:
-        show_drawing(data, MAIN)
+        main = distribution.classes(data)
+        st.markdown(f"**{main.title}**")
+        plots.draw(main)
     with places.answer:
         show_offers(data)
     with places.below:
@@ -76,9 +77,8 @@ def show_details(data: Dataset) -> None:
     )
     grid = st.grid(2, min_column_width=240)
     for name in distribution.DISTRIBUTIONS:
-        if name != MAIN:
-            with grid.cell():
-                show_drawing(data, name)
+        with grid.cell():
+            show_drawing(data, name)
     heaviest.show(data)
     st.caption(plain(data.source, 400))
     file_button.draw(

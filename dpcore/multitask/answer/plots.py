@@ -121,7 +121,7 @@ def _buckets(
     }
     items: list[Item] = [
         Bars(
-            chosen_name(weighed),
+            f"{chosen_name(weighed)} (whiskers: from its best task to its worst)",
             "bucket",
             "error_ratio",
             CHOSEN,

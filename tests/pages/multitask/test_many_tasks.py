@@ -134,7 +134,8 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
     drawn = of.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
     buckets = bounds.by_size(chosen, uniform)
-    assert traced(drawn, name)[1] == pytest.approx([b.bound / b.reference for b in buckets])
+    bars = f"{name} (whiskers: from its best task to its worst)"
+    assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference for b in buckets])
     sampled = best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
@@ -184,7 +185,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
-        power = words.exponent(expected)
+        power = wording.entered(expected)
         assert one.headline == f"Weight each task by its number of users to the power −{power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(

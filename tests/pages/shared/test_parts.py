@@ -113,6 +113,26 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
         assert plot.alt
 
 
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_classes_of_sizes_hold_all_users_and_rows(name):
+    histogram = HISTOGRAMS[name]
+    columns = distribution.class_columns(histogram)
+    assert len(columns["rows_per_user"]) <= 13
+    seen = 0
+    for words, users, rows in zip(columns["rows_per_user"], columns["users"], columns["rows"], strict=True):
+        ends = [int(end.replace(",", "")) for end in words.split("–")]
+        held = (histogram.sizes >= ends[0]) & (histogram.sizes <= ends[-1])
+        assert users == histogram.users[held].sum()
+        assert rows == pytest.approx(
+            float(np.dot(histogram.sizes[held].astype(float), histogram.users[held]))
+        )
+        seen += held.sum()
+    assert seen == histogram.sizes.size
+    assert sum(columns["share_of_users"]) == pytest.approx(1.0)
+    assert sum(columns["share_of_rows"]) == pytest.approx(1.0)
+    assert distribution.classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
+
+
 def test_binned_counts_keep_the_number_of_users():
     histogram = HISTOGRAMS["1e5 sizes"]
     columns = distribution.count_columns(histogram)
