@@ -195,6 +195,18 @@ def public_counts_difference(choice: Choice) -> str:
     )
 
 
+AT_LEAST_ONE = (
+    "Where noise leaves less than one row, the program divides by one, and a mean outside the range is moved to its "
+    "nearer end: both are computed from what is released, and cost no epsilon."
+)
+
+
+def ratio_of_noisy(choice: Choice) -> str:
+    """Where a mean divides by a noisy number of rows."""
+    private = choice.released is Released.MEAN and not choice.public_counts
+    return AT_LEAST_ONE if private else ""
+
+
 SPLIT_MEANS = (
     "The budget is split between sums and numbers of rows; the page's pair of sums shares one budget, and this noise "
     "is up to 1.41 times that. Plain Python and OpenDP have that pair."

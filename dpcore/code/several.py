@@ -197,7 +197,7 @@ def for_pipelinedp(several: Several) -> Code:
             "noise of this plan; its tighter accountant does not work with its engine yet. OpenDP, Tumult and plain "
             "Python draw the noise of this plan, and PipelineDP that of a plan with Laplace noise."
         )
-    told = _common(several)
+    told = _common(several, ratio=False)
     if Released.MEAN in several.kinds:
         told.append(_SPLIT_MEAN.format(library="PipelineDP"))
     return _written(
@@ -256,7 +256,8 @@ def _no_quantile(several: Several, library: str) -> list[str]:
     ]
 
 
-def _common(several: Several) -> list[str]:
+def _common(several: Several, ratio: bool = True) -> list[str]:
+    """What holds in every library; ``ratio``: whether the program divides noisy numbers itself."""
     told = []
     if several.noise is NoiseKind.GAUSSIAN:
         told.append(
@@ -268,6 +269,8 @@ def _common(several: Several) -> list[str]:
         told.append(f"Published as 0, as any noise would be more than it is worth: {names}.")
     if several.kinds & set(PER_GROUP):
         told.append(common.PUBLIC_GROUPS)
+    if Released.MEAN in several.kinds and ratio:
+        told.append(common.AT_LEAST_ONE)
     told.append("Shares of the budget come from where the bounds come from, and say as much about the data.")
     return told
 

@@ -36,7 +36,11 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="OpenDP")]
-    differences = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
+    differences = [
+        common.public_counts_difference(choice),
+        common.gaussian_difference(choice),
+        common.ratio_of_noisy(choice),
+    ]
     if kind is Released.MEAN and not choice.public_counts:
         differences.append(
             "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "

@@ -43,6 +43,7 @@ def _differences(choice: Choice) -> list[str]:
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
+        differences.append(common.ratio_of_noisy(choice))  # Without weights its own mean divides.
     if kind is Released.MEAN and not choice.public_counts:
         differences.append(
             "The budget is split between a sum around the middle of the value bounds and a count; the page's pair of "

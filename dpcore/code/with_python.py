@@ -22,6 +22,7 @@ def write(choice: Choice) -> Code:
         return classifier.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
     differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
+    differences.append(common.ratio_of_noisy(choice))
     if choice.released is Released.MODEL:
         differences.append(
             "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "

@@ -29,7 +29,11 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="Tumult")]
-    differences = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
+    differences = [
+        common.public_counts_difference(choice),
+        common.gaussian_difference(choice),
+        common.ratio_of_noisy(choice),
+    ]
     before = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."

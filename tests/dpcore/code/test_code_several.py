@@ -245,6 +245,27 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(
         ), name
 
 
+@BOTH
+def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three rows, and noise on their number of some thousands: half of all runs count fewer than none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")
+    names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
+    capped = choice(Released.MEAN, max_rows=2, epsilon=2.0**-10, **names)
+    weighed = choice(Released.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
+    together_of = Several((Part("mean", capped, 2**20),), 2.0**-10, 2.0**-10)
+    found = []
+    for _ in range(5):
+        found.append(together.run(together_of, library)["released"]["mean"])
+        for chosen in (capped, weighed):
+            run: dict[str, Any] = {}
+            exec(compile(write(chosen, library).text, "program", "exec"), run)
+            found.append(run["mean"])
+    assert all(VALUES["lower"] <= one <= VALUES["upper"] for one in found), found
+
+
 def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilon() -> None:
     import opendp.prelude as dp
 
