@@ -107,7 +107,9 @@ ASKED = {
         names={"lower": "low", "upper": "high"},
         by_data=("bound_from", "neighbours"),
     ),
-    "plan_bounds": Question("plan", takes=("value", "group")),
+    "plan_bounds": Question(
+        "plan", takes=("value", "group"), by_data=("variance_source", "target", "likeness")
+    ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),

@@ -26,10 +26,11 @@ def assumptions(problem: public_counts.MeanProblem) -> tuple[str, ...]:
     private = isinstance(problem, private_counts.PrivateCountsProblem)
     setting = private_counts.ASSUMPTIONS if private else public_counts.ASSUMPTIONS
     at = setting.index(INDEPENDENT)
-    return (*setting[:at], *_of_users(problem), *setting[at + 1 :])
+    return (*setting[:at], *of_users(problem), *setting[at + 1 :])
 
 
-def _of_users(problem: public_counts.MeanProblem) -> tuple[str, ...]:
+def of_users(problem: public_counts.MeanProblem) -> tuple[str, ...]:
+    """What the error assumes of users and their rows, and which mean it is about."""
     if problem.table is not None:
         return TABLE_READ
     share = wording.number(problem.user_share, 2)

@@ -12,6 +12,6 @@ from dpcore.plan.drawn import DrawnLine, covered, drawn, total_amount, weighted_
 from dpcore.plan.least_sum import Split, least_sum
 from dpcore.plan.lines import Line, Released
 from dpcore.plan.one_truncation import OneTruncation, best_common_bound
-from dpcore.plan.parameters import Objective, PlanParameters
+from dpcore.plan.parameters import Objective, PlanParameters, usual
 from dpcore.plan.reach import largest_error, needed_budgets
 from dpcore.plan.rounding import PARTS, in_parts

@@ -18,9 +18,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import in_few_digits
+
+_MANY = 1024
+"""Bounds of a list up to which its hull is made one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +158,7 @@ class BoundCurve:
         kept = np.flatnonzero(
             a < np.minimum.accumulate(np.r_[np.inf, a[:-1]])
         )  # More noise for less bias only.
+        kept = self._few(a, b, kept)
         hull: list[int] = []
         for i in kept.tolist():
             while len(hull) > 1 and self._crossing(a, b, hull[-2], i) >= self._crossing(
@@ -165,6 +169,20 @@ class BoundCurve:
         self._alpha, self._beta, self._bounds, self._seconds = a[hull], b[hull], h[hull], more[hull]
         # v below which the next bound is better: descending, as beta ascends.
         self._until = np.array([self._crossing(a, b, i, j) for i, j in pairwise(hull)])
+
+    @staticmethod
+    def _few(a: FloatArray, b: FloatArray, kept: IntArray) -> IntArray:
+        """Drop bounds that those on either side make up for, many at once, while there are many.
+
+        A corner of the hull is better than any two others mixed: none is dropped, whatever else goes meanwhile.
+        """
+        while kept.size > _MANY:
+            crossing = -np.diff(a[kept]) / np.diff(b[kept])
+            stays = np.r_[True, crossing[:-1] > crossing[1:], True]
+            if stays.all():
+                break
+            kept = kept[stays]
+        return kept
 
     @staticmethod
     def _crossing(a: FloatArray, b: FloatArray, i: int, j: int) -> float:

@@ -156,6 +156,8 @@ def covered(planned: Sequence[PlannedLine]) -> str:
     some = [line.line.what for line in planned if not line.every]
     totals = any(isinstance(line.curve, TotalCurve) and not line.curve.whole for line in planned)
     rounded = "; rounding a bound on totals adds at most 0.1 % to its error" if totals else ""
+    if any(line.line.released is Released.MEAN for line in planned):
+        rounded = f"; of a mean it is about the delta-method approximation of the error{rounded}"
     if not some:
         return f"It covers all splits of the budget and all bounds of every line{rounded}"
     which = ", ".join(some)

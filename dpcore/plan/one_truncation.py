@@ -4,9 +4,12 @@ That is what OpenDP and Tumult do to a table before it is queried. Under a commo
 noise, alpha(h), and one variance of the noise at scale 1, beta(h). With h fixed, the shares of least weighted sum are
 in proportion to (weight beta(h))^(1 / (P + 1)), so the best sum at h is
 
-    F(h) = sum of weight alpha(h) + v(1) (sum of (weight beta(h))^(1 / (P + 1)))^(P + 1),
+    F(h) = sum of weight alpha(h) + v(1) (sum of (weight beta(h))^(1 / (P + 1)))^(P + 1).
 
-and the best h is found by computing F for all of them.
+An error of t takes the amount (beta(h) / (t^2 - alpha(h)))^(1 / P) of the budget, infinite where alpha(h) is no less
+than t^2: the sum over the lines is the least budget for all wanted errors at h. The least largest error over wanted
+error is the least multiple of all of them for which that sum is at most the budget. Under every objective the best h is
+found by computing it for all of them.
 """
 
 from __future__ import annotations
@@ -18,21 +21,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Dataset, Values
-from dpcore.mean import public_counts
 from dpcore.plan.budget import Budget
-from dpcore.plan.curves import caps_to_try
+from dpcore.plan.curves import BoundCurve, caps_to_try
+from dpcore.plan.least_sum import least_sum
 from dpcore.plan.lines import Released
-from dpcore.plan.parameters import PlanParameters
-from dpcore.plan.table import PlannedLine, mean_problem
+from dpcore.plan.parameters import Objective, PlanParameters
+from dpcore.plan.reach import largest_error, needed_budgets
+from dpcore.plan.table import PlannedLine, mean_parts, mean_problem
 
 MOST_BOUNDS = 2**13
 """Common bounds that are looked at: all where no user has more rows, else so many, log-spaced."""
 HAS = (Released.USERS, Released.ROWS, Released.SUM, Released.MEAN, Released.GROUP_ROWS)
 """Lines of which the error under a common truncation is known."""
+_HALVINGS = 50
+"""Of a ratio that equal shares bound within the root of the number of lines, or that number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,41 +49,61 @@ class OneTruncation:
         max_rows: Rows that are kept of each user, drawn at random.
         shares: Of the budget, adding up to 1, shape (lines,).
         errors: Root of the mean squared error of every line, in its unit, shape (lines,).
-        value: Weighted sum of squared errors over wanted errors.
+        value: What the objective makes small: the weighted sum of squared errors over wanted errors, the largest error
+            over wanted error, or epsilon of the whole plan; infinite where no epsilon is enough.
+        own_caps: The same of a plan in which each line has a bound on rows of its own, drawn from all rows of a user.
         every: Whether all whole bounds were looked at, so that none is better.
+        objective: What is made small.
     """
 
     max_rows: int
     shares: FloatArray
     errors: FloatArray
     value: float
+    own_caps: float
     every: bool
+    objective: Objective = Objective.SUM
 
     def cost(self, own_bounds: float) -> float:
-        """How many times the root of the sum is that of a plan with a bound per line.
+        """How many times as much error, or epsilon, as a plan with a bound per line needs.
 
-        It may be less than 1 with groups: a bound on all rows of a user, whatever group they are in, is no pair of a
-        bound on groups and one on rows in each.
+        Of sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a user,
+        whatever group they are in, is no pair of a bound on groups and one on rows in each.
 
         Args:
-            own_bounds: Weighted sum of squared errors of that plan.
+            own_bounds: The objective of that plan, as ``value`` has it.
         """
-        return math.sqrt(self.value / own_bounds)
+        return self._times(self.value, own_bounds)
+
+    @property
+    def of_sharing(self) -> float:
+        """The part of `cost` that is due to one bound on rows for all, in place of one for each."""
+        return self._times(self.value, self.own_caps)
+
+    def of_rows(self, own_bounds: float) -> float:
+        """The part of `cost` that is due to bounding rows, in place of totals and of groups."""
+        return self._times(self.own_caps, own_bounds)
+
+    def _times(self, more: float, less: float) -> float:
+        if more == less:
+            return 1.0
+        times = more / less if less > 0.0 else math.inf
+        return math.sqrt(times) if self.objective is Objective.SUM else times
 
 
 def best_common_bound(
     data: Dataset, parameters: PlanParameters, planned: Sequence[PlannedLine], budget: Budget | None = None
 ) -> OneTruncation:
-    """The common bound on rows and the shares with the least weighted sum of squared errors.
+    """The common bound on rows and the shares that are best by the objective of the parameters.
 
     Values are clamped to the range [lower, upper] of the parameters, in sums, too. Draws of the rows that are kept are
-    part of the error.
+    part of the error. Every line is released, none published as 0.
 
     Args:
         data: What the lines were read off.
         parameters: What was asked for.
         planned: The lines.
-        budget: What is divided, where it is not that of the parameters.
+        budget: What is divided, where it is not that of the parameters; of the least epsilon only its noise counts.
 
     Raises:
         InvalidInput: A line whose error under a common truncation is not known, or a sum without a range.
@@ -89,14 +115,68 @@ def best_common_bound(
     caps, every = caps_to_try(data.histogram.max_size, MOST_BOUNDS)
     parts = [_alpha_beta(data, parameters, line, caps) for line in planned]
     alpha, beta = np.array([a for a, _ in parts]), np.array([b for _, b in parts])
-    weights = np.array([line.weight for line in planned])[:, None]
-    root = (weights * beta) ** (1.0 / (whole.power + 1))
-    sums = (weights * alpha).sum(axis=0) + whole.whole * root.sum(axis=0) ** (whole.power + 1)
-    at = int(np.argmin(sums))
-    shares = root[:, at] / root[:, at].sum()
-    squares = alpha[:, at] + beta[:, at] * whole.v(shares)
-    value = math.fsum((weights[:, 0] * squares).tolist())
-    return OneTruncation(int(caps[at]), shares, np.sqrt(squares), value, every)
+    weights = np.array([line.weight for line in planned])
+    wanted = np.array([line.wanted for line in planned])
+    curves = [BoundCurve(a, b, caps, every=every) for a, b in parts]
+    objective, power = parameters.objective, whole.power
+    if objective is Objective.SUM:
+        roots = (weights[:, None] * beta) ** (1.0 / (power + 1))
+        sums = weights @ alpha + whole.whole * roots.sum(axis=0) ** (power + 1)
+        at = int(np.argmin(sums))
+        amounts = roots[:, at] / roots[:, at].sum() * float(whole.amount(whole.whole))
+        value = float(sums[at])
+        own = least_sum(curves, weights, whole).certificate
+        assert own is not None  # Every line here is a list of bounds.
+        own_caps = own.value
+    elif objective is Objective.LARGEST:
+        levels = _least_levels(alpha, beta, wanted, whole)
+        at = int(np.argmin(levels))
+        value = float(levels[at])
+        amounts = _amounts(alpha[:, at], beta[:, at], value * wanted, power)
+        v = whole.v(largest_error(curves, wanted, whole))
+        squares = [curve.best(v[j : j + 1]).squares[0] for j, curve in enumerate(curves)]
+        own_caps = float(np.max(np.sqrt(squares) / wanted))
+    else:
+        needed = _amounts(alpha, beta, wanted[:, None], power)
+        at = int(np.argmin(needed.sum(axis=0)))
+        amounts = needed[:, at]
+        if not np.isfinite(amounts).all():
+            raise refusal(
+                "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
+                "without any noise",
+                remedy="Want less of it",
+            )
+        value = whole.epsilon_of(float(amounts.sum()))
+        own_caps = whole.epsilon_of(float(needed_budgets(curves, wanted, whole).sum()))
+    errors = np.sqrt(alpha[:, at] + beta[:, at] * amounts ** -float(power))
+    return OneTruncation(
+        int(caps[at]), amounts / amounts.sum(), errors, value, own_caps, every, parameters.objective
+    )
+
+
+def _amounts(alpha: FloatArray, beta: FloatArray, wanted: FloatArray, power: int) -> FloatArray:
+    """What lines need of a budget for their wanted errors; infinite where none is enough."""
+    left = np.maximum(wanted**2 - alpha, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray((beta / left) ** (1.0 / power))
+
+
+def _least_levels(alpha: FloatArray, beta: FloatArray, wanted: FloatArray, budget: Budget) -> FloatArray:
+    """The least of the largest error over wanted error under every bound, by bisection.
+
+    Each line takes no more than all of the budget, and equal shares are one way to divide it.
+    """
+    amount, each = float(budget.amount(budget.whole)), wanted[:, None]
+
+    def alone(share: float) -> FloatArray:
+        return np.asarray((np.sqrt(alpha + beta * float(budget.v(share))) / each).max(axis=0))
+
+    low, high = alone(1.0), alone(1.0 / wanted.size)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        enough = _amounts(alpha, beta, middle * each, budget.power).sum(axis=0) <= amount
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
 
 
 def _check(problems: Problems, data: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
@@ -131,8 +211,7 @@ def _alpha_beta(
         expected, drawn = _sums_of_drawn(Values(data.values.user_codes, clamped, data.values.column), caps)
         return (expected - line.value) ** 2 + drawn, variance * (most * caps) ** 2
     if kind is Released.MEAN:
-        parts = public_counts.capped_error(mean_problem(data, parameters), caps)
-        return parts.sampling_variance, parts.privacy_variance * (variance / NoiseKind.LAPLACE.unit_variance)
+        return mean_parts(mean_problem(data, parameters)[0], caps, parameters.noise)
     # A user has at most h rows in all groups: in L1 they move h, and in L2 at most h, where all are in one group.
     return _groups_of_drawn(data, caps), variance * caps**2
 

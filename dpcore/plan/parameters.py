@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from dpcore import mean
 from dpcore.common import noise_error, text_fields
+from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Dataset
+from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.budget import Budget, Program
 from dpcore.plan.lines import Line, Released
@@ -26,9 +32,17 @@ class Objective(enum.Enum):
     REACH = "least epsilon"
 
 
+def usual(data: Dataset) -> Mapping[str, Any]:
+    """What a mean among the lines assumes of these data where nobody says otherwise, as `dpcore.mean.usual` has it."""
+    return {name: value for name, value in mean.usual(data).items() if name != "counts"}
+
+
 @dataclass(frozen=True)
 class PlanParameters:
     """What a person chooses on the Plan page: everything but the data.
+
+    What is left out about a mean stands for what it was before users could differ: rows are independent draws, with the
+    variance of the values at hand. What page and call take is `usual`.
 
     Attributes:
         epsilon: Privacy budget of all lines together, in `dpcore.common.checks.EPSILON_RANGE`; where the least epsilon
@@ -44,6 +58,12 @@ class PlanParameters:
         upper: Greatest value of a row, public.
         program: Which library draws the noise. Quantiles are for OpenDP and plain Python,
             and PipelineDP is for Laplace noise.
+        target: Whether a mean is to come close to that of this very table, or to that of the population.
+        variance_source: Where sigma^2, the variance of one row's value, comes from for a mean. Where it is the values,
+            and the mean of this very table is wanted, the values are read themselves: nothing is assumed of users then.
+        value_variance: sigma^2 where it is entered, in the values' unit squared.
+        likeness: How alike rows of one user are taken to be for a mean.
+        user_share: rho in [0, 1] where it is entered: the share of sigma^2 that lies between users.
 
     Raises:
         InvalidInput: All problems at once.
@@ -57,6 +77,11 @@ class PlanParameters:
     lower: float | None = None
     upper: float | None = None
     program: Program = Program.PYTHON
+    target: Target = Target.POPULATION
+    variance_source: VarianceSource = VarianceSource.FROM_VALUES
+    value_variance: float | None = None
+    likeness: Likeness = Likeness.INDEPENDENT
+    user_share: float = ASSUMED_SHARE
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -77,6 +102,7 @@ class PlanParameters:
                     remedy="Enter lower and upper, from what the quantity is and not from data",
                 )
             self._check_program(problems, asked)
+            self._check_mean(problems, asked)
             unsaid = [line.what for line in asked if line.wanted is None]
             if self.objective is Objective.LARGEST and unsaid:
                 problems.add(
@@ -108,6 +134,37 @@ class PlanParameters:
                 "PipelineDP divides epsilon and delta among Gaussian releases, which takes about twice the noise",
                 remedy="Take Laplace noise, or another program",
             )
+
+    def _check_mean(self, problems: Problems, asked: tuple[Line, ...]) -> None:
+        kinds = problems.of_kind(Target, target=self.target)
+        kinds &= problems.of_kind(VarianceSource, variance_source=self.variance_source)
+        kinds &= problems.of_kind(Likeness, likeness=self.likeness)
+        if not kinds or self.lower is None or self.upper is None or not self.lower < self.upper:
+            return
+        if any(line.released is Released.MEAN for line in asked):
+            with problems.collecting():
+                self.of_mean  # noqa: B018 - it says what does not hold together.
+
+    @property
+    def of_mean(self) -> MeanParameters:
+        """The question of a mean among the lines, at epsilon 1: counts are private, as the plan adds or removes users.
+
+        Raises:
+            InvalidInput: Range, variance and share do not hold together.
+        """
+        assert self.lower is not None
+        assert self.upper is not None
+        return MeanParameters(
+            1.0,
+            self.lower,
+            self.upper,
+            self.variance_source,
+            self.value_variance,
+            counts=Counts.PRIVATE,
+            target=self.target,
+            likeness=self.likeness,
+            user_share=self.user_share,
+        )
 
     @property
     def asked(self) -> tuple[Line, ...]:

@@ -6,7 +6,7 @@ All lines are under one relation: one user is added or removed, with all their r
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import private_counts, public_counts
+from dpcore.mean import assumed, private_counts, public_counts
+from dpcore.mean.read_values import ReadValues
 from dpcore.per_group import (
     PerGroupParameters,
     PerGroupProblem,
@@ -37,6 +38,8 @@ from dpcore.total.parameters import Summed, user_totals
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MOST_AMOUNTS, MOST_GROUPS = 64, 128
 """Pairs of bounds of a line per group that are looked at: so many amounts, and so many numbers of groups."""
+MOST_CAPS = 2**17
+"""Bounds on rows of a mean that are looked at: all where no user has more rows, else so many, log-spaced."""
 SIGNED_BOUNDS = 2048
 """Bounds on totals of both signs that are looked at."""
 _RANK_BOUNDS, _RANK_EPSILONS = 12, 33
@@ -58,6 +61,7 @@ class PlannedLine:
         wanted: The wanted error in that unit; NaN where it is a share of a value of 0.
         every: Whether all bounds of its kind were looked at: whole caps, real bounds on totals, whole pairs of groups
             and rows. Where not, a proof covers those that were.
+        assumes: What its error assumes of users; sentences without their full stop.
     """
 
     line: Line
@@ -66,6 +70,7 @@ class PlannedLine:
     unit: str
     wanted: float
     every: bool = True
+    assumes: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -104,6 +109,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
         raise refusal(f"{line.what} needs groups, and these data have none")
     variance = parameters.noise.unit_variance
     every = True
+    assumes: tuple[str, ...] = ()
     if kind is Released.USERS:
         users = float(data.histogram.num_users)
         curve: Curve = BoundCurve([0.0, users**2], [variance, 0.0], [1.0, 0.0])
@@ -115,7 +121,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
         curve, value = _sum(data, variance)
         unit = _column(data)
     elif kind is Released.MEAN:
-        curve, value = _mean(data, parameters)
+        curve, value, assumes = _mean(data, parameters)
         unit = _column(data)
     elif kind is Released.QUANTILE:
         curve, value, unit = _quantile(data, parameters, line), math.nan, "share of rows"
@@ -133,7 +139,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
                 remedy=f"Write it in its unit: {line.what} within 10",
             )
         wanted *= abs(value)
-    return PlannedLine(line, curve, value, unit, wanted, every)
+    return PlannedLine(line, curve, value, unit, wanted, every, assumes)
 
 
 def _column(data: Dataset) -> str:
@@ -161,34 +167,43 @@ def _sum(data: Dataset, variance: float) -> tuple[Curve, float]:
     return BoundCurve(bias**2, variance * bounds**2, bounds, every=False), float(x.sum())
 
 
-def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float]:
-    """The mean with private counts of `dpcore.mean`, under whole caps; rows are taken as independent draws there."""
-    problem = mean_problem(data, parameters)
-    assert parameters.lower is not None
-    assert problem.value_mean is not None
-    caps, every = caps_to_try(data.histogram.max_size)
+def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float, tuple[str, ...]]:
+    """The mean with private counts of `dpcore.mean` under whole caps, its value, and what the error assumes."""
+    problem, value = mean_problem(data, parameters)
+    caps, every = caps_to_try(data.histogram.max_size, MOST_CAPS)
+    alpha, beta = mean_parts(problem, caps, parameters.noise)
+    return BoundCurve(alpha, beta, caps, every=every), value, assumed.of_users(problem)
+
+
+def mean_parts(
+    problem: private_counts.PrivateCountsProblem, caps: FloatArray, noise: NoiseKind
+) -> tuple[FloatArray, FloatArray]:
+    """(Squared error without noise, variance of the noise at v = 1) of a mean under caps, the problem at epsilon 1."""
     parts = public_counts.capped_error(problem, caps)
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = parts.privacy_variance * (parameters.noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
-    curve = BoundCurve(parts.sampling_variance, beta, caps, every=every)
-    return curve, parameters.lower + problem.value_mean
+    beta = parts.privacy_variance * (noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    return parts.sampling_variance + parts.shift**2, beta
 
 
-def mean_problem(data: Dataset, parameters: PlanParameters) -> private_counts.PrivateCountsProblem:
-    """The question of a mean line, at epsilon 1 and with values that start at 0."""
-    assert data.values is not None
-    assert parameters.lower is not None
-    assert parameters.upper is not None
-    length = parameters.upper - parameters.lower
-    above = np.clip(data.values.values - parameters.lower, 0.0, length)
+def mean_problem(
+    data: Dataset, parameters: PlanParameters
+) -> tuple[private_counts.PrivateCountsProblem, float]:
+    """The question of a mean line as *Mean* asks it, at epsilon 1, and the mean that the release is to come close to.
+
+    That is the mean of the rows at hand before clamping where the error is one on these rows, else the mean after it.
+    """
+    asked = parameters.of_mean
+    read = ReadValues.of(data, asked.lower, asked.upper)
+    assert read is not None
+    problem = asked.problem(data.histogram, read=read)
+    assert isinstance(problem, private_counts.PrivateCountsProblem)
     # Libraries give half of the line's budget to the sum around the middle and half to the number of rows. With Laplace
     # noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2) sigma on
     # half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), which is the pair's.
     split = parameters.program is not Program.PYTHON and parameters.noise is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if split else private_counts.Release.PAIR
-    return private_counts.PrivateCountsProblem(
-        data.histogram, 1.0, length, float(above.var()), float(above.mean()), release
-    )
+    value = read.clamped.mean if problem.table is None else read.clamped.unclamped_mean
+    return replace(problem, release=release), value
 
 
 def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[Curve, float, str]:

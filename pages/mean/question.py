@@ -79,6 +79,7 @@ QUESTION = Question(
             "from the mean of the population that users and their rows are drawn from.",
             asked="The mean of",
             names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
+            shared="target",
         ),
         "variance_source": public(
             "What is known of the values",
@@ -90,6 +91,7 @@ QUESTION = Question(
                 VarianceSource.FROM_VALUES: "From values",
                 VarianceSource.ENTERED: "Entered",
             },
+            shared="variance_source",
         ),
         "likeness": public(
             "Rows of one user are alike",
@@ -101,6 +103,7 @@ QUESTION = Question(
                 Likeness.ENTERED: "Assumed",
                 Likeness.FROM_VALUES: "From values",
             },
+            shared="likeness",
         ),
         "user_share": Field(
             "Share ρ of the variance between users",
@@ -109,6 +112,7 @@ QUESTION = Question(
             asked="Share of the variance between users, assumed",
             slider=(0.0, 1.0, 0.05),
             width=300,
+            shared="user_share",
         ),
         "value_variance": of_values(
             "σ² (unit squared)",
@@ -117,6 +121,7 @@ QUESTION = Question(
             asked="Variance entered",
             first=0.1,
             width=170,
+            shared="value_variance",
         ),
         "own_cap": Field(
             "Compare your own bound",

@@ -10,6 +10,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
+from dpcore.mean import Likeness, Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.lines import Released
 from dpcore.plan.parameters import PlanParameters
@@ -35,15 +36,31 @@ def read(places: layout.Places) -> PlanParameters | None:
             fields.draw(QUESTION, "delta")
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _editor()
-        ranged = any(line.released.ranged for line in lines.read(state[QUESTION.key("lines")], Problems()))
+        asked = lines.read(state[QUESTION.key("lines")], Problems())
+        ranged = any(line.released.ranged for line in asked)
         if ranged:
             fields.draw_all(QUESTION, "lower", "upper")
     with places.more("plan_more"):
         fields.draw_all(QUESTION, "objective", "noise", "program")
+        entered = any(line.released is Released.MEAN for line in asked) and _of_mean()
     with places.notes:
         unused = (*(() if gaussian else ("delta",)), *(() if ranged else ("lower", "upper")))
+        unused = (*unused, *(() if entered else ("value_variance",)))
         found: PlanParameters | None = fields.build(QUESTION, unused=unused)
     return found
+
+
+def _of_mean() -> bool:
+    """What a mean assumes, as on *Mean*, whose settings these are. Returns whether the variance is entered."""
+    fields.refill(QUESTION, "user_share")
+    of_table = fields.draw(QUESTION, "target") is Target.TABLE
+    source = fields.draw(QUESTION, "variance_source")
+    if source is VarianceSource.ENTERED:
+        fields.draw(QUESTION, "value_variance")
+    reads_table = of_table and source is VarianceSource.FROM_VALUES
+    if not reads_table and fields.draw(QUESTION, "likeness") is not Likeness.INDEPENDENT:
+        fields.draw(QUESTION, "user_share")
+    return source is VarianceSource.ENTERED
 
 
 def _editor() -> None:

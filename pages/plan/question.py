@@ -7,15 +7,22 @@ from typing import Any
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Contribution, Dataset
+from dpcore.mean import Likeness, Target, VarianceSource
 from dpcore.plan.budget import Program
-from dpcore.plan.parameters import DEFAULT_DELTA, FIRST_LINES, LONGEST, Objective, PlanParameters
-from pages.shared.base.question import Facet, From, Question, public, range_end
+from dpcore.plan.parameters import DEFAULT_DELTA, FIRST_LINES, LONGEST, Objective, PlanParameters, usual
+from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.base.round_numbers import rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Lines that these data have, and the range of public values; what the person chose stays."""
+    """Lines that these data have, the range of public values, and what a mean assumes, as *Mean* proposes it.
+
+    What the person chose stays; but that private values may be read was said of other data, and is asked anew.
+    """
     found: dict[str, Any] = {}
+    for name, value in usual(data).items():
+        if (data.is_private and name != "target") or now[name] == now[f"{name}_proposed"]:
+            found |= {name: value, f"{name}_proposed": value}
     ranged = data.values is not None and not data.is_private and data.release is None
     if now["lines"] in (
         None,
@@ -28,7 +35,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
             asked += ["sum", "mean"] if ranged else ["sum"]
         if data.pairs is not None and data.contribution is Contribution.ROWS:
             asked.append("rows per group")
-        found = {"lines": "; ".join(asked), "lines_proposed": "; ".join(asked)}
+        found |= {"lines": "; ".join(asked), "lines_proposed": "; ".join(asked)}
     if data.release is not None or (now["lower"], now["upper"]) not in (now["proposed"], (None, None)):
         return found
     low, high = None, None
@@ -101,9 +108,64 @@ QUESTION = Question(
             as_list=True,
             width=180,
         ),
+        "target": public(
+            "A mean is that of",
+            "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
+            "from the mean of the population that users and their rows are drawn from.",
+            names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
+            shared="target",
+        ),
+        "variance_source": public(
+            "Of its values is known",
+            "How much they scatter, σ². The worst case is B²/4. For the mean of this table, From values computes the "
+            "error on the values themselves.",
+            names={
+                VarianceSource.WORST_CASE: "Worst case",
+                VarianceSource.FROM_VALUES: "From values",
+                VarianceSource.ENTERED: "Entered",
+            },
+            shared="variance_source",
+        ),
+        "value_variance": of_values(
+            "σ² (unit squared)",
+            "In the values' unit, squared.",
+            sentence="σ²",
+            asked="Variance entered",
+            first=0.1,
+            width=170,
+            shared="value_variance",
+        ),
+        "likeness": public(
+            "Rows of one user are alike",
+            "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0.",
+            asked="How alike rows of one user are",
+            names={
+                Likeness.INDEPENDENT: "Not at all",
+                Likeness.ENTERED: "Assumed",
+                Likeness.FROM_VALUES: "From values",
+            },
+            shared="likeness",
+        ),
+        "user_share": Field(
+            "Share ρ of the variance between users",
+            "An assumption. Purchases had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
+            asked="Share of the variance between users, assumed",
+            slider=(0.0, 1.0, 0.05),
+            width=300,
+            shared="user_share",
+        ),
     },
     also=From.PUBLIC.each(
-        "tabs", "lines_proposed", "proposed", "editor_round", "editor_base", "editor_", "written"
+        "tabs",
+        "lines_proposed",
+        "proposed",
+        "target_proposed",
+        "variance_source_proposed",
+        "likeness_proposed",
+        "editor_round",
+        "editor_base",
+        "editor_",
+        "written",
     ),
     propose=propose,
     proposed=("lines", "lower", "upper"),

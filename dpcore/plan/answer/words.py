@@ -250,8 +250,13 @@ def assumptions(found: PlanFound) -> tuple[str, ...]:
         "Shares and bounds are taken as public. Read off private data they are not, and ε does not cover them",
         "Errors are root mean squared, so that squares of bias and of noise add up",
     ]
+    for line in found.planned:
+        said += [f"Mean: {one[0].lower()}{one[1:]}" for one in line.assumes]
     if Released.MEAN in kinds:
-        said.append("For the mean, rows are taken as independent draws of one distribution")
+        said.append(
+            "The error of a mean is the delta-method approximation, which is good while the noise is small beside the "
+            "rows that count"
+        )
     if any(kind.per_group for kind in kinds):
         said.append(
             "The list of groups is public; an error per group is the root mean square over the groups"
@@ -260,15 +265,28 @@ def assumptions(found: PlanFound) -> tuple[str, ...]:
 
 
 def one_bound(one: OneTruncation, found: PlanFound) -> str:
-    """What one bound on rows for all lines costs, in sentences."""
-    best = weighted_sum(found.lines)
-    cost = one.cost(best) if best > 0.0 else 1.0
-    more = "no larger" if cost <= 1.0 + 1e-9 else f"{wording.percent(cost - 1.0)} larger"
+    """What one bound on rows for all lines costs, and what of it bounding rows costs, in sentences."""
+    own = {
+        Objective.SUM: weighted_sum(found.lines),
+        Objective.LARGEST: found.size(found.lines, largest=True),
+        Objective.REACH: found.budget.epsilon,
+    }[one.objective]
+    times, large = wording.number(one.cost(own), 3), "as large"
+    if one.objective is Objective.SUM:
+        cost = (
+            f"Errors over wanted errors are then **{times} times** as large as with a bound for each number (root of "
+            "the sum of squares)."
+        )
+    elif one.objective is Objective.LARGEST:
+        cost = f"The largest error over wanted error is then **{times} times** that with a bound for each number."
+    else:
+        cost = f"All wanted errors then need ε = {rounded_up(one.value, 4)}, **{times} times** as much as with a bound "
+        cost, large = f"{cost}for each number.", "as much"
+    sharing, rows = (wording.number(part, 3) for part in (one.of_sharing, one.of_rows(own)))
     return (
         "Libraries can bound the rows of each user once, for all queries. The best such bound here is "
-        f"**{wording.counted(one.max_rows, 'row')} of each user**, with errors over wanted errors {more} than with a "
-        "bound for each number (root of the sum of squares). A sum then bounds rows and not totals, which is most of "
-        "the difference where values are uneven."
+        f"**{wording.counted(one.max_rows, 'row')} of each user**. {cost} Of that, one bound in place of one for each "
+        f"number makes {sharing} times {large}, and bounds on rows in place of totals and of groups {rows} times."
     )
 
 

@@ -25,9 +25,19 @@ _NEVER, _CLEARED = "never looked at", "cleared by a person"
 
 
 def begin() -> None:
-    """Take what all fields hold for proposed; to be called once data came into use and their proposals are made."""
-    st.session_state[SEEN] = {
-        key: st.session_state.get(key) for of in catalogue.PAGES for key in _pieces(of).values()
+    """Take what all fields hold for proposed; to be called once data came into use and their proposals are made.
+
+    An entry that no page holds any more was proposed anew on all of them, as what may be read of private values is.
+    """
+    now: dict[str, set[Any]] = {}
+    seen = {}
+    for of in catalogue.PAGES:
+        for piece, key in _pieces(of).items():
+            seen[key] = st.session_state.get(key)
+            now.setdefault(piece, set()).add(seen[key])
+    st.session_state[SEEN] = seen
+    st.session_state[ENTERED] = {
+        piece: value for piece, value in _held(ENTERED).items() if value in now.get(piece, ())
     }
 
 

@@ -7,13 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
-from dpcore.plan import DrawnLine, PlanParameters, best_common_bound, drawn, least_sum, table, weighted_sum
-from dpcore.plan.answer import words
+from dpcore.plan import (
+    DrawnLine,
+    Objective,
+    PlanParameters,
+    best_common_bound,
+    drawn,
+    least_sum,
+    table,
+    weighted_sum,
+)
+from dpcore.plan.answer import find, words
 from dpcore.plan.one_truncation import _alpha_beta, rows_in_all_groups
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -86,6 +96,66 @@ def test_no_common_bound_and_no_shares_of_a_grid_are_better(noise):
         assert found.shares.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("objective", [Objective.LARGEST, Objective.REACH])
+def test_no_common_bound_is_better_by_the_other_objectives(objective, noise):
+    held, parameters, planned = asked(
+        "users within 1; rows within 3; sum within 9; mean within 2", noise, objective=objective, epsilon=2.0
+    )
+    found = best_common_bound(held, parameters, planned)
+    wanted = np.array([line.wanted for line in planned])
+    shares = np.array([s for s in itertools.product(range(1, 30), repeat=3) if sum(s) < 30])
+    shares = np.column_stack((shares, 30 - shares.sum(axis=1))) / 30.0
+    least = []
+    for h in range(1, 5):
+        parts = [_alpha_beta(held, parameters, line, np.array([float(h)])) for line in planned]
+        alpha, beta = np.array([a[0] for a, _ in parts]), np.array([b[0] for _, b in parts])
+        if objective is Objective.LARGEST:
+            v = parameters.budget.v(shares)
+            least.append(float(np.min(np.max(np.sqrt(alpha + beta * v) / wanted, axis=1))))
+        else:  # Amounts for errors just as wanted; epsilon is what they add up to.
+            left = wanted**2 - alpha
+            amounts = (
+                (beta / left) ** (0.5 if noise is LAPLACE else 1.0) if (left > 0.0).all() else [math.inf]
+            )
+            least.append(parameters.budget.epsilon_of(float(np.sum(amounts))))
+    slack = 0.1 if objective is Objective.LARGEST else 1e-6
+    assert min(least) * (1.0 - slack) <= found.value <= min(least) * (1.0 + 1e-6)
+    assert int(np.argmin(least)) + 1 == found.max_rows
+    assert found.shares.sum() == pytest.approx(1.0)
+    if objective is Objective.LARGEST:
+        assert found.errors / wanted == pytest.approx(np.full(4, found.value))
+    else:
+        assert found.errors == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_what_it_costs_is_parted_into_sharing_a_bound_and_bounding_rows(objective):
+    shop = samples.load("shop-events")
+    parted = {}
+    for text in ("users within 10; rows within 100; mean within 3", "sum within 5000", f"{TEXT} within 99"):
+        text = text.replace("; ", " within 200; ") if TEXT in text else text
+        held, parameters, planned = asked(text, data=shop, lower=0.0, upper=100.0, objective=objective)
+        plan = find(held, parameters, planned)
+        found = best_common_bound(held, parameters, planned, plan.budget)
+        own = {
+            Objective.SUM: weighted_sum(plan.lines),
+            Objective.LARGEST: plan.size(plan.lines, largest=True),
+            Objective.REACH: plan.budget.epsilon,
+        }[objective]
+        parted[text] = found.of_sharing, found.of_rows(own)
+        said = words.one_bound(found, plan)
+        assert all(f"{wording.number(times)} times" in said for times in parted[text])
+    (sharing, rows), (sharing_of_one, rows_of_sum), (both, more) = parted.values()
+    # Lines that bound rows anyway lose by sharing alone; a single line loses by bounding rows alone.
+    assert sharing > 1.0
+    assert rows == pytest.approx(1.0, rel=1e-3)
+    assert sharing_of_one == pytest.approx(1.0, rel=1e-4)
+    assert rows_of_sum > 1.05
+    assert both > 1.0
+    assert more != pytest.approx(1.0, rel=1e-3)
+
+
 def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_one_line():
     shop = samples.load("shop-events")
     for text in ("rows", "mean"):
@@ -97,7 +167,7 @@ def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_on
         shop.histogram,
         1.0,
         100.0,
-        float(np.clip(shop.values.values, 0, 100).var()),
+        float(np.clip(shop.values.values, 0, 100).var(ddof=1)),
         float(np.clip(shop.values.values, 0, 100).mean()),
     )
     assert found.max_rows == private_counts.best_cap(problem).max_contributions

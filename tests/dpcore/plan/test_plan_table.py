@@ -112,16 +112,12 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
 
 
 def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
-    values = SHOP.values.values
+    clamped = np.clip(SHOP.values.values, 0, 100)
     for epsilon in (0.2, 1.0, 5.0):
         line_of_mean, line_of_groups = planned("mean; rows per group")
         v = np.array([epsilon**-2.0])
         problem = private_counts.PrivateCountsProblem(
-            SHOP.histogram,
-            epsilon,
-            100.0,
-            float(np.clip(values, 0, 100).var()),
-            float(np.clip(values, 0, 100).mean()),
+            SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
         best, own = line_of_mean.curve.best(v), private_counts.best_cap(problem)
         assert best.bounds[0] == own.max_contributions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import tomllib
+from dataclasses import replace
 from urllib.parse import unquote_plus
 
 import pytest
@@ -15,6 +16,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import frames
 from dpcore.data import samples
 from dpcore.dataset import Dataset
+from dpcore.mean import VarianceSource
 from dpcore.plan import PlanParameters
 from dpcore.plan.answer import answered, find
 from dpcore.plan.budget import Program
@@ -24,7 +26,18 @@ from dpcore.report.script import Source
 from pages.plan import inputs, question, tabs
 from pages.shared.base import keys
 from pages.shared.report import report_content
-from tests.pages.driving import errors, fine, go, link_of, metrics_of, on_data, open_app, shown_texts
+from tests.pages.driving import (
+    errors,
+    fine,
+    go,
+    link_of,
+    metrics_of,
+    on_data,
+    open_app,
+    shown_texts,
+    with_data,
+    words_of_numbers,
+)
 from tests.pages.reporting import MADE
 
 SHOP = samples.load("shop-events")
@@ -59,6 +72,8 @@ def test_a_table_of_lines_is_their_text_and_back():
 
 def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
     empty = {"lines": "users; rows", "lines_proposed": None, "lower": None, "upper": None, "proposed": None}
+    of_mean = ("target", "variance_source", "likeness")
+    empty |= dict.fromkeys((*of_mean, *(f"{name}_proposed" for name in of_mean)))
     held = question.propose(SHOP, empty)
     assert held["lines"] == "users; rows; sum; mean; rows per group"
     assert held["lower"] <= SHOP.values.values.min()
@@ -169,6 +184,27 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
         assert private not in public
     compile(report_content.script_text(content, MADE, False), "script.py", "exec")
     assert VALUE in report_content.script_text(content, MADE, False)
+
+
+def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():
+    asked = {"link": "1", "data": "shop-events", "epsilon": "1", "lower": "0", "upper": "100"}
+    at = open_app(
+        "Mean", **asked, target="table", variance_source="values", counts="private", likeness="values"
+    )
+    at = fine(at.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
+    at = go(at, "Plan")
+    assert at.session_state["plan.variance_source"] is VarianceSource.WORST_CASE
+    at.session_state["plan.lines"] = "mean within 1"
+    at = fine(at.run())
+    at = fine(at.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
+    # One line takes all of the budget: its error is that of Mean, at the settings that stand there now, too.
+    said = metrics_of(at)[-1].value
+    at = go(at, "Mean")
+    assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
+    assert said in words_of_numbers(at)
+    at = with_data(at, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
+    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    assert go(at, "Plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
 
 
 def test_a_release_of_another_page_becomes_a_line_with_its_range():

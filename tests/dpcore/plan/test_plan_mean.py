@@ -1,0 +1,158 @@
+"""A mean among the lines: the number of its own page at its share, the error of all draws, and brute force with it."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcore as ss
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
+from dpcore.counting.frames import to_dataset
+from dpcore.data import samples
+from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
+from dpcore.mean.answer import answered as mean_answered
+from dpcore.plan import BoundCurve, PlanParameters, Program, drawn, least_sum, table, usual
+from dpcore.plan.answer import answered
+from tests.dpcore.plan.test_least_sum import brute_force, random_plan
+
+SHOP = samples.load("shop-events")
+SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
+LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
+SETTINGS = {
+    "public": usual(SHOP),
+    "private": usual(SECRET),
+    "as in the paper": {"target": Target.POPULATION, "likeness": Likeness.INDEPENDENT},
+    "people like these": {"target": Target.POPULATION, "likeness": Likeness.ENTERED, "user_share": 0.35},
+    "entered": {
+        "target": Target.TABLE,
+        "variance_source": VarianceSource.ENTERED,
+        "value_variance": 300.0,
+        "likeness": Likeness.FROM_VALUES,
+    },
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_plan_and_mean_say_one_number_for_one_setting(setting):
+    of_mean = {"variance_source": VarianceSource.FROM_VALUES, **setting}
+    for epsilon in (0.3, 1.0, 4.0):
+        own = mean_answered(
+            SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
+        ).found.cap
+        asked = PlanParameters(epsilon, "mean within 1", lower=0.0, upper=100.0, **setting)
+        (alone,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
+        assert alone.bound == own.max_contributions
+        assert alone.error == pytest.approx(own.standard_error, rel=1e-6)
+        # Among others it has the number of its own share, whatever the whole budget is.
+        more = dataclasses.replace(asked, epsilon=4.0 * epsilon, lines="rows; mean within 1; users")
+        among = drawn(SHOP, more, table.planned(SHOP, more), [0.5, 0.25, 0.25])[1]
+        assert (among.bound, among.error) == (alone.bound, pytest.approx(alone.error, rel=1e-5))
+
+
+def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_release():
+    asked = PlanParameters(
+        1.0, "mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **usual(SHOP)
+    )
+    (line,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
+    problem, value = table.mean_problem(SHOP, asked)
+    own = private_counts.best_cap(problem)
+    assert problem.release is private_counts.Release.CENTRED_SPLIT
+    assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
+    assert value == pytest.approx(SHOP.values.values.mean())
+
+
+def test_calls_and_pages_begin_with_what_mean_begins_with():
+    lines = "users; mean within 1"
+    for data in (SHOP, SECRET):
+        said = ss.plan_bounds(data, lines=lines, epsilon=1, lower=0, upper=100)
+        assert {name: getattr(said.parameters, name) for name in usual(data)} == dict(usual(data))
+        own = ss.mean_bound(data, epsilon=said.found.lines[1].amount, lower=0, upper=100, counts="private")
+        assert said.found.lines[1].bound == own.bound
+        assert said.found.lines[1].error == pytest.approx(own.error, rel=1e-6)
+        # What is assumed of users is said in the words of Mean.
+        assert any(
+            one.lower() in " ".join(said.answer.assumptions).lower() for one in own.answer.assumptions[2:4]
+        )
+    with pytest.raises(InvalidInput, match="cannot vary by more than"):
+        PlanParameters(
+            1.0, "mean", lower=0.0, upper=1.0, variance_source=VarianceSource.ENTERED, value_variance=3.0
+        )
+
+
+ROWS = {"a": [30.0], "b": [7.0, 1.0, -2.0], "c": [4.0, 14.0, 0.5, 6.0]}
+
+
+def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
+    frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
+    data = to_dataset(frame, user="u", value="v", disclosure="public")
+    asked = PlanParameters(1.0, "mean within 1", lower=-1.0, upper=10.0, **usual(data))
+    problem, value = table.mean_problem(data, asked)
+    assert value == pytest.approx(frame["v"].mean())  # before clamping
+    alpha, beta = table.mean_parts(problem, np.arange(1.0, 5.0), LAPLACE)
+    for h, found, noise in zip(range(1, 5), alpha, beta, strict=True):
+        draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
+        means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
+        assert found == pytest.approx(np.mean((np.array(means) - value) ** 2))
+        # The pair of sums of a user moves by h times the range; Laplace noise of that scale on both, linearised.
+        kept = sum(min(h, len(v)) for v in ROWS.values())
+        p = (np.clip(frame["v"], -1.0, 10.0).mean() + 1.0) / 11.0
+        assert noise == pytest.approx(2.0 * (11.0 * h / kept) ** 2 * (p**2 + (1.0 - p) ** 2))
+
+
+def mean_curve(number, noise):
+    """That of a random table, on which the size of a user tells the values or not."""
+    generator = np.random.default_rng(number)
+    sizes = np.clip(np.ceil(generator.pareto(0.8, int(generator.integers(2, 60))) * 2.0), 1, 400).astype(int)
+    of_users = generator.uniform(0.0, 8.0, sizes.size) if number % 2 else np.minimum(sizes / 20.0, 9.0)
+    values = np.repeat(of_users, sizes) + generator.uniform(0.0, 2.0, sizes.sum())
+    frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
+    data = to_dataset(frame, user="u", value="v", disclosure="public")
+    delta = None if noise is LAPLACE else 1e-6
+    asked = PlanParameters(1.0, "mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **usual(data))
+    (line,) = table.planned(data, asked)
+    return line.curve, line.value
+
+
+def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound():
+    for number in range(24):
+        curves, weights, budget = random_plan(number)
+        curves[0], value = mean_curve(number, budget.noise)
+        weights[0] = 10.0 ** np.random.default_rng(number).uniform(-1.0, 1.0) / value**2
+        found = least_sum(curves, weights, budget)
+        best = brute_force(curves, weights, budget)
+        assert found.certificate.relative_gap <= 1e-4, number
+        assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
+        assert found.certificate.value <= best * (1.0 + 1e-4), number
+
+
+def test_of_a_long_list_of_bounds_the_least_is_found_too():
+    # Bounds beyond those that the hull is made of one by one; a bulge, of which only the ends count, and jumps.
+    generator = np.random.default_rng(5)
+    beta = np.sort(10.0 ** generator.uniform(-3.0, 3.0, 30_000))
+    alpha = np.where(beta < 1.0, 50.0 - 40.0 * beta**2, 10.0 / beta) * generator.uniform(1.0, 1.3, beta.size)
+    curve, v = BoundCurve(alpha, beta, np.arange(beta.size)), 10.0 ** generator.uniform(-6.0, 4.0, 60)
+    best = curve.best(v)
+    assert best.squares == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
+
+
+def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
+    # One user with more rows than bounds are looked at one by one, and values that do not vary.
+    for values in (np.full(140_100, 5.0), np.r_[np.linspace(0.0, 9.0, 100), np.full(140_000, 10.0)]):
+        users = np.r_[np.arange(100), np.full(140_000, 100)].astype(str)
+        frame = pd.DataFrame({"u": users, "v": values})
+        data = to_dataset(frame, user="u", value="v", disclosure="public")
+        asked = PlanParameters(1.0, "users; rows; sum; mean", lower=0.0, upper=10.0, **usual(data))
+        said = answered(data, asked)
+        assert said.found.split.certificate.relative_gap <= 1e-4
+        assert not said.found.planned[3].every
+        assert all(math.isfinite(line.error) for line in said.found.lines)
+        mean = said.found.lines[3]
+        own = private_counts.best_cap(
+            dataclasses.replace(table.mean_problem(data, asked)[0], epsilon=mean.amount)
+        )
+        assert mean.error == pytest.approx(own.standard_error, rel=1e-3)
