@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.plan import Budget, PlanParameters, Program, drawn, table, total_amount
+from dpcore.plan import Budget, PlanParameters, Program, drawn, table, total_amount, usual
 from dpcore.plan.programs import program_of
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import VALUES, choice
@@ -243,6 +243,109 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(
         assert released[name] == pytest.approx(
             {"a": 20.0, "b": 20.0, "c": 20.0}, abs=1.1 / 200 * SURE + 0.3
         ), name
+
+
+def ill_formed() -> list[tuple[str, str, float]]:
+    """(user, group, value): one giant user, values of both signs, totals of 0, and rows in no group."""
+    giant = [("giant", "ab"[row % 2], 3.0) for row in range(300)]
+    rows = [
+        (f"u{user}", ("a", "b", "c", "")[(user + row) % 4], float((-1) ** user * user + row))
+        for user in range(40)
+        for row in range(1 + user % 2)
+    ]
+    return [*giant, *rows, ("zero", "c", 5.0), ("zero", "c", -5.0)]
+
+
+@BOTH
+def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_its_program(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ill_formed()
+    written = [f" {user} ,{group},{value}" for user, group, value in rows]
+    # Rows of nobody, whose cells are not even numbers, count nowhere.
+    (tmp_path / "ill.csv").write_text("\n".join(["who,where,what", *written, ",a,7", " ,,", ""]))
+    roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
+    data = count(open_files([tmp_path / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
+    assert data is not None
+    what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
+    parameters = PlanParameters(
+        1000.0, what, lower=-50.0, upper=50.0, program=Program[library.name], **usual(data)
+    )
+    lines = drawn(data, parameters, table.planned(data, parameters), [1.0 / 7.0] * 7)
+    asked = program_of(data, parameters, lines)
+    assert asked is not None
+    # The public list names a group in which nobody is.
+    text = write(asked, library).text.replace("str] = []", 'str] = ["a", "b", "c", "nobody"]')
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    released = names["released"]
+    sizes, totals = Counter(user for user, _, _ in rows), defaultdict(float)
+    for user, _, value in rows:
+        totals[user] += value
+    of_line = {line.planned.line.what: line for line in lines}
+    sensitivity = {"users": 1.0, "rows": of_line["rows"].bound, "sum": of_line["sum"].bound}
+    kept = {
+        "users": (len(sizes), 0.0),
+        "rows": (
+            sum(min(size, sensitivity["rows"]) for size in sizes.values()),
+            sum(max(size - sensitivity["rows"], 0.0) for size in sizes.values()),
+        ),
+        "sum": (
+            math.fsum(max(-sensitivity["sum"], min(total, sensitivity["sum"])) for total in totals.values()),
+            math.fsum(
+                total - max(-sensitivity["sum"], min(total, sensitivity["sum"])) for total in totals.values()
+            ),
+        ),
+    }
+    for name, (expected, cut) in kept.items():
+        scale = sensitivity[name] / of_line[name].amount
+        assert of_line[name].error == pytest.approx(math.hypot(cut, math.sqrt(2.0) * scale), rel=1e-6)
+        assert abs(released[name] - expected) <= scale * SURE + 1.0, name
+    assert released["mean"] == pytest.approx(math.fsum(value for *_, value in rows) / len(rows), abs=2.0)
+    # Of groups nobody's are cut, only what a user adds to each; and in that of nobody there is noise alone.
+    in_group: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for user, group, value in rows:
+        in_group[user, group].append(value)
+    for name, amount in (
+        ("users per group", lambda values: 1.0),
+        ("rows per group", lambda values: float(len(values))),
+        ("sums per group", math.fsum),
+    ):
+        line, found = of_line[name], released[name]
+        most = 1.0 if math.isnan(line.second) else line.second
+        scale = line.bound * most / line.amount
+        assert line.bound == 2.0
+        assert sorted(found) == ["a", "b", "c", "nobody"]
+        squares = []
+        for group in found:
+            each = [amount(values) for (_, where), values in in_group.items() if where == group]
+            expected = math.fsum(max(-most, min(one, most)) for one in each)
+            assert abs(found[group] - expected) <= scale * SURE + 1.0, (name, group)
+            squares.append((math.fsum(each) - expected) ** 2 + 2.0 * scale**2)
+        # The page knows of the groups that somebody is in.
+        assert line.error == pytest.approx(math.sqrt(math.fsum(squares[:3]) / 3.0), rel=1e-3), name
+
+
+@BOTH
+def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    roles = Roles(TableKind.EVENTS, user="who", value="what")
+    (tmp_path / "few.csv").write_text("who,what\na,1\nb,2\n")
+    data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
+    assert data is not None
+    parameters = PlanParameters(
+        900.0, "rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
+    )
+    asked = program_of(data, parameters, drawn(data, parameters, table.planned(data, parameters), [0.3] * 3))
+    assert asked is not None
+    (tmp_path / "few.csv").write_text("who,what\na,1\nb,\n")
+    with pytest.raises(InvalidInput, match="the cell is blank"):
+        count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC)
+    with pytest.raises(SystemExit, match="no epsilon was spent"):
+        together.run(asked, library)
 
 
 @BOTH
