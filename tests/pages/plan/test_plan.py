@@ -16,8 +16,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import frames
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.mean import VarianceSource
-from dpcore.plan import PlanParameters
+from dpcore.mean import Target, VarianceSource
+from dpcore.plan import PlanParameters, usual
 from dpcore.plan.answer import answered, find
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
@@ -141,13 +141,17 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         ("mean within 0.0001; rows", True),
     ):
         at.session_state["plan.lines"] = text
+        if text.startswith("mean"):  # What sampling leaves is in the way of a population's mean alone.
+            at.session_state["plan.target"] = Target.POPULATION
         fine(at.run())
         if ranged and at.number_input(key="plan.lower").value is None:
             at.number_input(key="plan.lower").set_value(-100.0)
             fine(at.number_input(key="plan.upper").set_value(100.0).run())
         ends = {"lower": -100.0, "upper": 100.0} if ranged else {}
         asked = at.session_state[keys.PAGE_PARAMETERS]
-        assert asked == PlanParameters(asked.epsilon, text, **ends)
+        assert asked == PlanParameters(
+            asked.epsilon, text, **ends, **{**usual(nasty), "target": asked.target}
+        )
         said = answered(nasty, asked, find(nasty, asked))
         assert said.headline in shown_texts(at)
         assert metrics_of(at)[0].value == said.numbers[0].text
