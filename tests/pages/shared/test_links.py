@@ -180,6 +180,10 @@ def plan_parameters(draw) -> PlanParameters:
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
         lower=low if entered else None,
         upper=high if entered else None,
+        target=draw(st.sampled_from(mean.Target)),
+        variance_source=draw(st.sampled_from(mean.VarianceSource)),
+        likeness=draw(st.sampled_from(mean.Likeness)),
+        user_share=draw(st.floats(0.0, 1.0)),
     )
 
 
@@ -845,8 +849,13 @@ def assert_link_tells_nothing(link, title, computed):
         }
     elif catalogue.page(title).own_data:
         assert said == {**fresh, **expected}
-    elif title == "Plan":  # It proposes a line for the column, and says neither its name nor a number.
-        asked = catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, lines="users; rows; sum")
+    elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
+        asked = PlanParameters(
+            ranges.DEFAULT_EPSILON,
+            "users; rows; sum",
+            target=mean.Target.TABLE,
+            likeness=mean.Likeness.ENTERED,
+        )
         assert said == {**to_fields(asked), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
         asked = catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, user_share=0.2)
