@@ -116,7 +116,7 @@ QUESTION = Question(
             shared="target",
         ),
         "variance_source": public(
-            "Of its values is known",
+            "Known of its values",
             "How much they scatter, σ². The worst case is B²/4. For the mean of this table, From values computes the "
             "error on the values themselves.",
             names={

@@ -271,7 +271,7 @@ def one_bound(one: OneTruncation, found: PlanFound) -> str:
         Objective.LARGEST: found.size(found.lines, largest=True),
         Objective.REACH: found.budget.epsilon,
     }[one.objective]
-    times, large = wording.number(one.cost(own), 3), "as large"
+    times = wording.number(one.cost(own))
     if one.objective is Objective.SUM:
         cost = (
             f"Errors over wanted errors are then **{times} times** as large as with a bound for each number (root of "
@@ -281,12 +281,13 @@ def one_bound(one: OneTruncation, found: PlanFound) -> str:
         cost = f"The largest error over wanted error is then **{times} times** that with a bound for each number."
     else:
         cost = f"All wanted errors then need ε = {rounded_up(one.value, 4)}, **{times} times** as much as with a bound "
-        cost, large = f"{cost}for each number.", "as much"
-    sharing, rows = (wording.number(part, 3) for part in (one.of_sharing, one.of_rows(own)))
+        cost += "for each number."
+    sharing, rows = wording.number(one.of_sharing), wording.number(one.of_rows(own))
+    looked = "" if one.every else " of those looked at"
     return (
-        "Libraries can bound the rows of each user once, for all queries. The best such bound here is "
-        f"**{wording.counted(one.max_rows, 'row')} of each user**. {cost} Of that, one bound in place of one for each "
-        f"number makes {sharing} times {large}, and bounds on rows in place of totals and of groups {rows} times."
+        f"Libraries can bound the rows of each user once, for all queries. The best such bound{looked} is "
+        f"**{wording.counted(one.max_rows, 'row')} of each user**. {cost} That is a product: sharing one bound makes "
+        f"{sharing} times, and bounding rows in place of totals and of groups {rows} times."
     )
 
 
