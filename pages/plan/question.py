@@ -168,6 +168,6 @@ QUESTION = Question(
         "written",
     ),
     propose=propose,
-    proposed=("lines", "lower", "upper"),
+    proposed=("lines", "lower", "upper", "target", "variance_source", "likeness"),
     plans=True,
 )

@@ -100,7 +100,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
     ),
     "Plan": (
-        "lines=users; mean&lower=0&upper=100",
+        "lines=users; mean&objective=least sum&noise=Laplace&lower=0&upper=100&program=plain Python",
         {"target": "population", "variance_source": "values", "likeness": "none"},
         "",
     ),
