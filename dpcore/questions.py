@@ -48,7 +48,7 @@ COLUMNS = (
 OF_LABELS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 MOST_LETTERS = 20
-"""Of an option that is written in full."""
+"""Longest name of an option that is written in full."""
 
 
 @dataclass(frozen=True)

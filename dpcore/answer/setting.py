@@ -93,7 +93,7 @@ class ReleaseSetting:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Of numbers, to within what computing them by two routes rounds."""
+    """Whether they are the same; numbers, to within what computing them by two routes rounds."""
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-9)
     return bool(a == b)

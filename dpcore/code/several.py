@@ -97,7 +97,7 @@ class Several:
 
     @property
     def parts(self) -> int:
-        """Of the budget, that are spent."""
+        """How many parts of the budget are spent."""
         return sum(part.parts for part in self.releases)
 
     @property

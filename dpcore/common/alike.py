@@ -16,7 +16,7 @@ ASSUMED_SHARE = 0.2
 """rho where nobody says otherwise: an assumption, for what people do. Read off values it was 0.3 to 0.5 for purchases,
 and 0 to 0.2 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
 NAME = "Users who differ"
-"""Of the fact that says what an answer assumes of users."""
+"""Label of the fact that says what an answer assumes of users."""
 
 
 def design_effect(sizes: npt.ArrayLike, users: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:

@@ -191,7 +191,7 @@ class _Reading:
 
 
 def _infinite(table: Table, column: str, read: Numbers) -> BoolArray:
-    """Of the cells that are no finite numbers, those that say inf or hold digits, such as 1e999."""
+    """How many cells say inf or hold digits and yet are no finite numbers, such as 1e999."""
     bad = np.zeros(read.not_finite.shape, dtype=bool)
     at = np.flatnonzero(read.not_finite)
     cells = table.frame[column].iloc[at]

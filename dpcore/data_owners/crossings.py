@@ -15,7 +15,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Collaboration, Private, alone, together
 
 MAX_OWNERS = 10**12
-"""Of more owners nobody is asked whether they suffice."""
+"""The search for a sufficient number of owners ends here."""
 
 
 def advantage(of: Collaboration) -> FloatArray:

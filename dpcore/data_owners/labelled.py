@@ -18,11 +18,11 @@ DIGITS = FOLDER / "digits.csv.gz"
 """1,797 handwritten digits, 8 x 8 grey values from 0 to 16; origin and licence in sample_data/README.md."""
 TEST_SHARE = 0.2
 MOST_CLASSES, MOST_TABLE_OWNERS, MOST_ROWS = 20, 1_000, 50_000
-"""Of a table of one's own: what is trained on while somebody waits."""
+"""Rows of a table of one's own that are trained on while somebody waits."""
 MOST_ENTRIES = 30_000_000
 """Numbers of all owners' records, each owner's padded to the largest: 240 MB."""
 LARGEST = 1e150
-"""Of a feature: its square stays within float64, so that no record's norm overflows and makes the record a zero."""
+"""Largest absolute value of a feature: no record's norm overflows, which would make the record a zero."""
 CONSTANT = 0.2
 """The constant feature of a record of norm 1: a larger one leaves less of the norm, and of the gradient, to others."""
 

@@ -22,7 +22,7 @@ MOST_EVALUATIONS = 60
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
 """Relative, of the noise multiplier; what is returned is on the safe side."""
 MOVED_TAIL = 1e-15
-"""Of the binomial, in the accounting by privacy losses only; it is moved to G, the worst case."""
+"""Mass of the binomial that the accounting by privacy losses moves to G, the worst case."""
 
 
 def _safe_root(spent: Callable[[float], float], epsilon: float, guess: float, tolerance: float) -> float:

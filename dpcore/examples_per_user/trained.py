@@ -142,7 +142,7 @@ class Trained:
 
     @property
     def standard_error(self) -> FloatArray:
-        """Of the mean; not a number with one seed."""
+        """Standard error of the mean; not a number with one seed."""
         if self.seeds < 2:
             return np.full(len(self.options), np.nan)
         return np.asarray(self.accuracy.std(axis=1, ddof=1) / math.sqrt(self.seeds))
@@ -245,7 +245,7 @@ def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) ->
 
 
 def _clipped_sum(theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray, of: Option) -> FloatArray:
-    """Of gradients clipped to 1, or of users' mean gradients clipped to κ."""
+    """Sum of gradients clipped to 1, or of users' mean gradients clipped to κ."""
     if not user.size:
         return np.zeros_like(theta)
     scores = x @ theta.T

@@ -158,7 +158,7 @@ class FactorisationParameters:
 
     @property
     def generator(self) -> GeneratedRatings | None:
-        """Of the ratings; None where they are the data's."""
+        """The generator of the ratings; None where they are the data's."""
         return None if self.source is RatingSource.DATA else self.population
 
     @property
@@ -185,7 +185,7 @@ class FactorisationParameters:
 
     @property
     def gradient_steps(self) -> Steps | None:
-        """Of the algorithm that takes them; None for the other."""
+        """Settings of the algorithm that takes them; None for the other."""
         if self.algorithm is Algorithm.STATISTICS:
             return None
         return Steps(self.steps, self.gradient_bound)

@@ -34,7 +34,9 @@ def of_users(problem: public_counts.MeanProblem) -> tuple[str, ...]:
     if problem.table is not None:
         return TABLE_READ
     share = wording.number(problem.user_share, 2)
-    alike = f"Of the variance of a row a share of {share} lies between users; the rest are differences within a user"
+    alike = (
+        f"A share of {share} of a row's variance lies between users; the rest are differences within a user"
+    )
     alike = INDEPENDENT if problem.user_share == 0.0 else alike
     if problem.target is Target.TABLE:
         return (*EXCHANGEABLE, alike)

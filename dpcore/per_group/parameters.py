@@ -21,7 +21,7 @@ from dpcore.per_group.selection_rules import SelectionRule
 
 DEFAULT_DELTA = 1e-6
 DEFAULT_SELECTION_SHARE = 0.5
-"""Of epsilon, for selecting groups: libraries split evenly between the selection and one statistic."""
+"""Share of epsilon for selecting groups: libraries split evenly between the selection and one statistic."""
 
 
 class Statistic(enum.Enum):

@@ -198,7 +198,7 @@ class PrivatePairProblem:
         return np.stack(found, axis=-1)
 
     def _parts(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
-        """Of pairs of user and group: groups of the user, whole amount, and how many such pairs there are."""
+        """Kinds of pairs of user and group: groups of the user, whole amount, and how many such pairs there are."""
         if isinstance(pairs, PairSizes):
             return pairs.groups, self._counted(pairs.rows), pairs.pairs
         of_user = np.repeat(pairs.groups_per_user, pairs.groups_per_user)

@@ -26,7 +26,7 @@ from dpcore.private_choice.fixed_point import RESOLUTION
 from dpcore.private_choice.private_range import RangeProblem
 
 SHARE = 0.99
-"""Of the rows, between the two quantiles of the usual rule: half of a per cent beyond either end."""
+"""Share of the rows between the two quantiles of the usual rule, which leaves half of a per cent beyond either end."""
 SUCCESS = 1.0 - 1e-9
 """Chance that no empty bin is taken, as libraries have it."""
 RUNS = 400

@@ -95,7 +95,7 @@ class BoundDraw:
 
     @property
     def release_delta(self) -> float | None:
-        """Of the release; None for pure epsilon-DP."""
+        """The release's delta; None for pure epsilon-DP."""
         return self.setting.delta
 
     @property

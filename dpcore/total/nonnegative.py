@@ -354,7 +354,7 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
     if too_few:
         saved = 1.0 - float(measured(problem, chosen)) / problem.amounts.total
         return (
-            f"Of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
+            f"It is of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
             f"fewer. The error is only {saved:.1%} below that of always publishing 0."
         )
     return "Exact: bisection over the distinct totals, then the root within one piece."

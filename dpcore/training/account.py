@@ -15,7 +15,7 @@ from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_ep
 from dpcore.training.weighting import gradient_steps, weight_sensitivity
 
 WEIGHT_SHARE = 0.05
-"""Of the budget, as a share of (Δ/σ)², for the sum of weights where that is private. Public, chosen on no data."""
+"""Share of the budget, in (Δ/σ)², for the sum of weights where that is private. Public, chosen on no data."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class RulePlan:
 
 
 def shares(neighbours: Neighbours, follows: bool) -> tuple[float, float, float]:
-    """Of the budget, as shares of (Δ/σ)²: all gradients, all counts, and the number of users."""
+    """Shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
     number = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
     count = COUNT_SHARE if follows else 0.0
     return 1.0 - count - number, count, number

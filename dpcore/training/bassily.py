@@ -191,7 +191,7 @@ class PaperTable:
 
     @property
     def standard_error(self) -> FloatArray:
-        """Of the mean, shape (cells,)."""
+        """Standard error of the mean, shape (cells,)."""
         return np.asarray(self.losses.std(axis=1, ddof=1) / math.sqrt(self.losses.shape[1]))
 
 

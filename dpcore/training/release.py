@@ -72,7 +72,7 @@ def drawn_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
 
 
 def _squared_sensitivity(mechanism: Mechanism) -> int:
-    """Of a step's whole numbers, as a whole number."""
+    """Squared sensitivity of a step's whole numbers, as a whole number."""
     return int(gradient_steps(mechanism.neighbours)) ** 2 * USER**2
 
 

@@ -27,7 +27,7 @@ class _Block:
     users: slice
     rows: slice
     owners: IntArray
-    """Of each row, among the users of the block."""
+    """Position of each row's user among the users of the block."""
     matrix: Any
     """Sparse: the rows' slopes to the users' sums, one line per user and feature."""
 

@@ -126,8 +126,8 @@ QUESTION = Question(
         ),
         "count_share": public(
             "Share of the budget for counts",
-            "Of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % at "
-            "ε = 1, 5 and 20.",
+            "The cost of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % "
+            "at ε = 1, 5 and 20.",
             sentence="The share for counts",
         ),
         "dimension": public(

@@ -33,7 +33,7 @@ def why_not(data: Sequence[Dataset], parameters: PerGroupParameters) -> str:
     if parameters.selection.private:
         return "Where groups are selected privately no pair for two data sets is looked for."
     if parameters.statistic is Statistic.MEAN:
-        return "Of means nothing proves a pair for two data sets; pin the answers of both instead."
+        return "For means, nothing proves one pair best for two data sets; pin the answers of both instead."
     return ""
 
 

@@ -86,7 +86,7 @@ def _editor() -> None:
                 options=[kind.value for kind in Released], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
-                help="Of a quantile; 0.5, the median, where empty", format="%g", width=70
+                help="Which quantile; 0.5, the median, where empty", format="%g", width=70
             ),
             WANTED: st.column_config.TextColumn(
                 help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",

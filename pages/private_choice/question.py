@@ -72,8 +72,8 @@ QUESTION = Question(
         ),
         "variance_share": Field(
             "Variance of a value / (highest − lowest)²",
-            "Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
-            "either end. From what the quantity is, not from the data.",
+            "The best bound depends on the values through this number alone. The worst case is 0.25: half of the "
+            "values at either end. Take it from what the quantity is, not from the data.",
             sentence="The variance of a value",
             asked="Variance of a value, share of (U − L)²",
         ),

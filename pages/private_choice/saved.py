@@ -38,7 +38,7 @@ _CONDITIONS: dict[Wanted | Bounded, tuple[type[Any], tuple[str, ...]]] = {
 }
 _OF_TABLE: dict[Wanted | Bounded, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
 USER_SHARE = "user_share"
-"""Of the condition of a mean of a table whose users differ; that of independent rows has none."""
+"""Key of the condition for a mean of a table whose users differ; independent rows have none."""
 SMALL_FIRST = "small_first"
 """The power by which small candidates weigh more; files of before, and draws without it, have none."""
 UNIT, COLUMN = "unit", "column"

@@ -122,7 +122,9 @@ QUESTION = Question(
             step=0.1,
         ),
         "runs": public(
-            "Runs", f"Of each method at each bound, 2 to {MAX_RUNS:,}.", sentence="The number of runs"
+            "Runs",
+            f"How often each method is trained at each bound, 2 to {MAX_RUNS:,}.",
+            sentence="The number of runs",
         ),
         "splits": public(
             "Splits of the users",
@@ -157,7 +159,7 @@ QUESTION = Question(
         ),
         "max_rows": Field("Rows of a user, at most", "1 to 10,000."),
         "informative": Field("Features", f"1 to {MAX_INFORMATIVE}, beside an intercept."),
-        "signal": Field("Size of each coefficient", "Of features scaled to norm 1. Larger is easier."),
+        "signal": Field("Size of each coefficient", "For features scaled to norm 1. Larger is easier."),
         "user_effect": Field(
             "Spread between users",
             "Above 0, heavy users differ from light ones, and weights change what is learned.",

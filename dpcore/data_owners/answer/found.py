@@ -243,7 +243,7 @@ def _costs(of: Collaboration) -> FloatArray:
 
 
 def _names(of: Collaboration) -> tuple[str, ...]:
-    """Of the ways; without personal parameters full privacy is joint privacy."""
+    """Label of each way; without personal parameters full privacy is joint privacy."""
     return (*WAYS[:2], "Joint or full privacy") if of.personal == 0.0 else WAYS
 
 

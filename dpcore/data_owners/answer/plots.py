@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset
 
 CURVE_POINTS = 160
 EVERY = 4
-"""Of the map's points in each direction, one in so many stands in its file."""
+"""One in so many of the map's points, in each direction, stands in its file."""
 
 
 def _axis(of: MapAxis) -> Axis:

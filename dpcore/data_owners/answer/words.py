@@ -84,7 +84,7 @@ def headline(found: OwnersFound) -> str:
 
 
 def proofs(found: OwnersFound) -> tuple[Proof, ...]:
-    """Of the best cap, where there is one."""
+    """What is said of the best cap, where there is one."""
     if found.cap is None:
         return ()
     return (("Cap per owner", found.cap.certificate, "The search for the best whole cap ended."),)

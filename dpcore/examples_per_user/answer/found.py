@@ -111,5 +111,5 @@ def against_epsilon(data: Dataset, parameters: ExamplesParameters) -> Against:
         "Estimated error (gradient norms)",
         best,
         slow=True,
-        caption="Of the bounds tried, by this estimate, with noise by Rényi accounting.",
+        caption="Best of the bounds tried, by this estimate, with noise by Rényi accounting.",
     )

@@ -68,7 +68,7 @@ def numbers(found: ExamplesFound) -> tuple[Number, ...]:
             "Best bound G",
             examples(of.bound),
             "per user",
-            "Of the bounds tried, the one of the least error by this estimate.",
+            "The bound with the least error by this estimate, among those tried.",
             of.bound,
             UNIT,
             "bound",

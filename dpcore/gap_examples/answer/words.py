@@ -93,7 +93,7 @@ def good_enough(found: GapFound) -> str:
 _RATIO = (
     "Variance of the mean with the best bound, divided by that with the best smooth weights; 1 means no gain."
 )
-_ERRORS = "Of the standard errors, the square root: how much longer the error bars of the best bound are."
+_ERRORS = "The ratio of the standard errors is its square root: how much longer the error bars of the best bound are."
 _CAP = "Upper bound on contributions per user."
 _NOISE_RATIO = (
     "ρ = 2 (B/ε)²/σ²: how many rows' worth of variance the noise has for a user who holds all the weight. "

@@ -183,7 +183,7 @@ class Weighed:
 
     @cached_property
     def weight_skew(self) -> WeightSkew:
-        """Of the chosen weights; a pass over all pairs, which takes longer than the weights."""
+        """The error of the chosen weights: a pass over all pairs, which takes longer than the weights."""
         return skew_of(self.chosen)
 
     @property

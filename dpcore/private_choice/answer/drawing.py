@@ -38,7 +38,7 @@ Ends = tuple[float | None, float | None]
 
 FROM_COUNTS = "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
 BINS = (
-    "Of so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
+    "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
     "its ε. Bring the file again (*Your data*) with the total of {} as the contribution (*More about users*)."
 )
 SIGNED = (

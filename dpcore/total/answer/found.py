@@ -149,7 +149,7 @@ class SignedFound:
 
     @property
     def error(self) -> float:
-        """Of the clipped sum, by ``measure``."""
+        """Error of the clipped sum, by ``measure``."""
         return self.clipped.rmse if self.measure is Measure.RMSE else self.clipped.absolute_error
 
     @property

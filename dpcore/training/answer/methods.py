@@ -83,7 +83,7 @@ def _limited(cell: Cell) -> str:
         "norms [@andrew2021].",
         Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
         "[@mcmahan2018].",
-        Method.CAP: f"Of each user at most {rows}, drawn once at random, were kept [@amin2019, algorithm 1].{short}",
+        Method.CAP: f"At most {rows} of each user, drawn once at random, were kept [@amin2019, algorithm 1].{short}",
     }.get(
         cell.method,
         f"Rows were weighted [@epasto2020, section 4] such that no user weighs more than {rows}.{short}",
