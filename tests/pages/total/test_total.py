@@ -250,7 +250,7 @@ def test_what_cannot_be_released_is_said():
     assert "Best bound" not in [t["name"] for t in chart(at, "total_error")["data"]]
     assert "Neither: under both" in shown_texts(open_tab(at, "Measures and noise"))
     enter(choose(at, "total.measure", Measure.ABSOLUTE), keys.EPSILON, 0.005)
-    assert "of little use" in shown_texts(at)
+    assert "Of little use" in shown_texts(at)
 
 
 def test_the_better_noise_is_said():
