@@ -19,11 +19,7 @@ FIGURES: tuple[PaperFigure, ...] = (
     *amin.FIGURES,
     *amin_learning.FIGURES,
     *huang.FIGURES,
-    *(
-        paper_brought.brought(figure) if figure.key in ("krichene-figure-1", "krichene-figure-3") else figure
-        for figure in krichene.FIGURES
-    ),
-    *krichene_recall.FIGURES,
+    *(paper_brought.brought(figure) for figure in (*krichene.FIGURES, *krichene_recall.FIGURES)),
     *krichene_tasks.FIGURES,
 )
 """All, by paper and in its order."""

@@ -19,8 +19,8 @@ LOOKS: dict[Recommender, dict[str, Any]] = {
     Recommender.UNIFORM: {"look": Look.OWN, "dash": "solid", "width": 2, "symbol": "square"},
     Recommender.TAIL: {"look": Look.SAMPLING, "symbol": "triangle-up"},
     Recommender.ADAPTIVE: {"look": Look.CAP, "symbol": "circle"},
-    Recommender.PRIVATE_POPULAR: {"look": Look.TOTAL, "symbol": "diamond"},
-    Recommender.POPULAR: {"look": Look.USUAL, "dash": "dash"},
+    Recommender.PRIVATE_POPULAR: {"look": Look.SMOOTH, "symbol": "diamond"},
+    Recommender.POPULAR: {"look": Look.USUAL, "dash": "dot"},
     Recommender.NO_PRIVACY: {"look": Look.PRIVACY},
 }
 BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
