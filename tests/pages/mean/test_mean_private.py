@@ -79,7 +79,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert (x, y) == (cap.max_contributions, pytest.approx(cap.standard_error))
     assert "Delta-method" in figure["layout"]["yaxis"]["title"]["text"]
     texts = shown_texts(at)
-    assert "add or remove one user" in texts
+    assert "Counts are **private too**" in texts
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_IS in texts
