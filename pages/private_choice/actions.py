@@ -33,7 +33,7 @@ from dpcore.private_choice.release_bounds import BoundDraw
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
-from pages.shared.base import dialogs, keys
+from pages.shared.base import dialogs, keys, page_run
 from pages.shared.card import cards, code_panel, file_button
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
@@ -157,19 +157,27 @@ def back() -> None:
     session.use_original()
 
 
-def spending(parameters: PrivateParameters | BoundDraw, copy: bool) -> str:
-    """What a draw now would spend, and what it would come to with everything before."""
+def spending(parameters: PrivateParameters | BoundDraw, copy: bool, alone: bool = False) -> str:
+    """What a draw now would spend, and what it would come to with everything before unless it is said ``alone``."""
     delta = parameters.delta if copy and parameters.delta is not None else 0.0
     return would_spend(
-        ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn")
+        ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn"),
+        alone,
     )
 
 
-def would_spend(facts: ReleaseFacts) -> str:
-    """What a draw with this guarantee would spend, and what it would come to with everything before."""
+def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
+    """What a draw with this guarantee would spend, and what it would come to with everything before.
+
+    Args:
+        facts: Of the draw.
+        alone: Whether the sum is left out, as beside a bound whose own sum with its release stands there.
+    """
     delta = facts.delta
     cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
     before, after = session.ledger(), session.ledger().after(facts)
+    if alone:
+        return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
     if not before.releases:
         return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
     assert after.spent is not None
@@ -221,7 +229,9 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
 
 
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
-    copied, chosen = spending(parameters, copy=True), spending(parameters, copy=False)
+    run = page_run.now()
+    drawn = run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+    copied, chosen = (spending(parameters, copy=copy, alone=drawn) for copy in (True, False))
     if not session.original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif data.release is not None:

@@ -60,7 +60,10 @@ def answer(card: Answer, key: str) -> None:
             number, *others = card.numbers
             error = (others[0].label, others[0].text, others[0].note) if others else None
             parts = [(part.name, part.text, LINES[part.look]["color"]) for part in card.parts]
-            number_elements.large(number.label, number.text, number.note, number.copied, key, error, parts)
+            # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
+            is_cost = run is not None and run.question.draws and not isinstance(card.disclosure, ReleaseFacts)
+            copied = "" if is_cost else number.copied
+            number_elements.large(number.label, number.text, number.note, copied, key, error, parts)
         good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
         label(card.disclosure, after="\n\n".join(filter(None, (good, card.detail))))
         to_draw = way is not None and way.drawn is None

@@ -53,6 +53,7 @@ export default ({ data, parentElement }) => {
     return part;
   }));
   const button = find("button");
+  button.hidden = !data.copied;
   button.textContent = "Copy";
   button.setAttribute("aria-label", `Copy ${data.copied}`);
   let waiting;
@@ -93,7 +94,7 @@ def large(
         label: What it is.
         value: As it is read.
         unit: After the value; empty for none.
-        copied: What the button copies: the digits alone, as a program takes them.
+        copied: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
         error: Label, value and note of its error, the line below; None for none.
         parts: Name, size and colour of what the error consists of, a line below that.
