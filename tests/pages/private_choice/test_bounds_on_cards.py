@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import unittest.mock
 from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 
 from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
@@ -22,7 +24,8 @@ from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved
 from pages.shared.base import keys
-from tests.pages.driving import fine, open_app, shown_texts, with_data
+from pages.shared.session import session_file
+from tests.pages.driving import address_of, fine, link_of, open_app, shown_texts, with_data
 
 SECRET = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 VALUES_OF = SECRET.values
@@ -87,6 +90,13 @@ def test_from_the_button_to_number_code_and_session_file(
         assert not buttons(at, name)
         assert lacking in shown_texts(at)
         fine(at.number_input(key=key).set_value(value).run())
+        # Links, the browser's address and session files carry it, as what is public by what it is.
+        field = key.partition(".")[2]
+        assert f"{field}={value:.0f}" in link_of(at)
+        assert address_of(at)[field] == f"{value:.0f}"
+        with unittest.mock.patch.object(st, "session_state", at.session_state):
+            kept = session_file.read(session_file.text(session_file.take()).encode()).content
+        assert kept.settings[key] == value
     assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
     fine(at.button(key=f"{name}_card_draw").click().run())
     ((digest, choices),) = at.session_state["private_choice.choices"].items()
