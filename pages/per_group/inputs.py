@@ -56,17 +56,21 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         objectives = [o for o in Objective if not (mean and o.relative)]
         if state[key("objective")] not in objectives:
             state[key("objective")] = Objective.ROOT_MEAN_SQUARE
-        if not mean:
+        # Of private data which groups there are must not be read off them: the list's number is asked for at once.
+        listed = data.is_private and not mean and not state[key("selection")].private
+        if listed:
+            fields.draw(QUESTION, "num_groups")
+        elif not mean:
             objective = fields.draw(QUESTION, "objective", options=objectives)
     with places.more("per_group_more"):
-        if mean:  # Its range takes the room in the line.
+        if mean or listed:  # A range, or the list, takes the room in the line.
             objective = fields.draw(QUESTION, "objective", options=objectives)
         if objective.floored:
             fields.draw(QUESTION, "floor")
         private = statistic.non_negative and fields.draw(QUESTION, "selection").private
         if private:
             fields.draw_row(QUESTION, "selection_share", "selection_delta")
-        else:
+        elif not listed:
             fields.draw(QUESTION, "num_groups")
         noise = fields.draw(QUESTION, "noise")
         if noise is NoiseKind.GAUSSIAN:

@@ -137,10 +137,7 @@ def path_of(page: Page, kind: Kind, private: bool, common: int) -> str:
         for label, text in zip(kind.ends, ("0", "100"), strict=False):
             way.enter(label, text)
         if kind.groups:
-            way.press(page.get_by_role("button", name="More settings"))
             way.enter("Groups on the list", "8")
-            page.keyboard.press("Escape")
-            settle(page)
     draw = page.get_by_role("button", name="Draw it privately (ε = 0.1)")
     expect(draw).to_have_count(int(private))
     if private:

@@ -58,8 +58,8 @@ ROWS_MISSING = (
     "many."
 )
 LIST_MISSING = (
-    "To draw the pair privately, enter how many groups are on your public list (*More settings*). Take it from the "
-    "list, not from the data."
+    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
+    "data."
 )
 UNIT_MISSING = (
     "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public."
