@@ -91,6 +91,7 @@ def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
         card,
         headline=drawn.headline,
         numbers=drawn.numbers,
+        parts=(),
         good_enough="",
         detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
         disclosure=drawn.disclosure,

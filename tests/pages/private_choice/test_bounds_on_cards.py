@@ -25,7 +25,7 @@ from dpcore.total.parameters import Summed
 from pages.private_choice import saved
 from pages.shared.base import keys
 from pages.shared.session import session_file
-from tests.pages.driving import address_of, fine, link_of, open_app, shown_texts, with_data
+from tests.pages.driving import address_of, answer_of, fine, link_of, open_app, shown_texts, with_data
 
 SECRET = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 VALUES_OF = SECRET.values
@@ -106,6 +106,8 @@ def test_from_the_button_to_number_code_and_session_file(
     assert says.format(shown) in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
     assert "not about the one that was drawn" in shown_texts(at)
+    # What the error consists of is computed from the private data.
+    assert not answer_of(at, f"{name}_card")["parts"]
     delta = ", δ = 0.000001" if "total.delta" in state else ""
     assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(at)
     at.session_state[keys.CODE_LIBRARY] = "PYTHON"
