@@ -16,7 +16,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import assumed, private_counts, public_counts
 from dpcore.mean.read_values import ReadValues
 from dpcore.per_group import (
@@ -33,6 +33,7 @@ from dpcore.plan.lines import USUAL_SHARE, Line, Released
 from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.mechanism import errors_over_epsilon
 from dpcore.total.parameters import Summed, user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -42,7 +43,11 @@ MOST_CAPS = 2**17
 """Bounds on rows of a mean that are looked at: all where no user has more rows, else so many, log-spaced."""
 SIGNED_BOUNDS = 2048
 """Bounds on totals of both signs that are looked at."""
-_RANK_BOUNDS, _RANK_EPSILONS = 12, 33
+_RANK_BOUNDS = 12
+EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
+"""At which the error of a quantile is computed; between them it is read."""
+_RANK_ROWS = 20_000
+"""Rows beyond which the curve of a quantile is computed on fewer distinct values; the error at its share is not."""
 _RANK_CELLS = 2_000_000
 """Rows times subsamples over which the error of a quantile under a bound on rows is averaged."""
 _QUIET = 1e3
@@ -250,26 +255,34 @@ def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[
 
 
 def _quantile(data: Dataset, parameters: PlanParameters, line: Line) -> RankCurve:
-    # The curve is that of weights by user for all programs, which is one pass per point. A bound on rows at the same h
+    # The curve is that of weights by user for all programs, which is one pass per bound. A bound on rows at the same h
     # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
+    assert data.values is not None
+    assert line.quantile is not None
     problem, kind = quantile_problem(data, parameters, line), rank_weights(parameters)
+    if data.values.values.size > _RANK_ROWS:
+        problem = replace(problem, values=_thinned(data.values, line.quantile))
     top = float(problem.histogram.max_size)
     bounds = np.unique(log_spaced(float(problem.histogram.min_size), top, _RANK_BOUNDS))
     if kind is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
-    epsilons = np.geomspace(1e-4, 1e3, _RANK_EPSILONS)
-    errors = np.array(
-        [
-            [
-                output(problem.with_epsilon(float(e)), WeightKind.SMOOTH, float(h)).expected_rank_error
-                for e in epsilons
-            ]
-            for h in bounds
-        ]
-    )
+    epsilons = EPSILONS_OF_RANKS
+    errors = np.array([errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds])
     v = rank_v(epsilons, parameters.noise)
     order = np.argsort(v)
     return RankCurve(v[order], errors[:, order], bounds)
+
+
+def _thinned(values: Values, quantile: float) -> Values:
+    """Values lowered to one of few, so that no rank's distance from q changes by more than 1 %, or by one row."""
+    ordered = np.sort(values.values)
+    steps = np.unique(np.round(np.geomspace(1.0, ordered.size, math.ceil(math.log(ordered.size) / 0.01))))
+    at = quantile * ordered.size
+    places = np.clip(np.concatenate((at - steps, [0.0, at], at + steps)), 0.0, ordered.size - 1.0)
+    few = np.unique(ordered[places.astype(np.int64)])
+    return Values(
+        values.user_codes, few[np.searchsorted(few, values.values, side="right") - 1], values.column
+    )
 
 
 def rank_weights(parameters: PlanParameters) -> WeightKind:

@@ -518,6 +518,19 @@ def subsample_errors(problems: Sequence[QuantileProblem], kind: WeightKind, boun
     )
 
 
+def errors_over_epsilon(
+    problem: QuantileProblem, kind: WeightKind, bound: float, epsilons: FloatArray
+) -> FloatArray:
+    """E|F(answer) - q| at each epsilon under one bound, the mean over subsamples, shape (k,); rows are ranked once."""
+    checked_bound(kind, bound)
+    move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
+    sums, subsamples = np.zeros(len(at_each)), 0
+    for ranks in problem.rows.weighted_ranks(kind, bound):
+        subsamples += ranks.shape[0]
+        sums += [_tilted(one, ranks, move)[2].sum() for one in at_each]
+    return sums / subsamples
+
+
 def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Rows) -> float:
     """Standard error of the mean of `subsample_errors`: 0 where no subsample matters, NaN with a single one."""
     if kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size:

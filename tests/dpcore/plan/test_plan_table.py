@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -166,8 +167,6 @@ def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
 
 
 def _frame(values):
-    import pandas as pd
-
     return pd.DataFrame({"u": [f"u{k}" for k in range(len(values))], "v": values})
 
 
@@ -202,3 +201,22 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
         with pytest.raises(InvalidInput, match=program.value):
             planned(text, program=program, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+
+
+def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
+    generator = np.random.default_rng(7)
+    sizes = np.minimum(np.ceil(generator.pareto(1.2, 9_000)).astype(int), 300)
+    values = np.round(generator.gamma(2.0, 10.0, sizes.sum()), 3)
+    values[: values.size // 10] = 20.0  # A step of many rows.
+    assert values.size > 20_000
+    frame = {"u": np.repeat(np.arange(sizes.size), sizes).astype(str), "v": values}
+    data = to_dataset(pd.DataFrame(frame), user="u", value="v")
+    for text in ("median", "quantile 0.99"):
+        (line,) = planned(text, data)
+        problem = table.quantile_problem(data, PlanParameters(1.0, text, lower=0.0, upper=100.0), line.line)
+        for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
+            v = float(table.rank_v(epsilon, NoiseKind.LAPLACE))
+            best = line.curve.best(np.array([v]))
+            at = problem.with_epsilon(table.rank_epsilon(line.curve.spent_at(v), NoiseKind.LAPLACE))
+            exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
+            assert math.sqrt(best.squares[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
