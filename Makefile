@@ -38,7 +38,7 @@ help:
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
 	@echo "make docs     write a page about every public name to docs/api"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
-	@echo "make paper-figures  compute the papers' figures anew that come with the app (four minutes)"
+	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes)"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
