@@ -258,7 +258,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
             fading = 0.05 * 0.95 ** np.arange(len(directions))
             mean = fading @ np.array(directions[::-1])
             by_noise = d * sigma**2 * np.sum(fading**2)
-            longer = min(1.05 * longer, 3.0) if mean @ mean > 2.5 * by_noise else max(longer / 1.05, 1.0)
+            longer = min(1.05 * longer, 3.0) if mean @ mean > 3.5 * by_noise else max(longer / 1.05, 1.0)
             longest_step = max(longest_step, longer)
         eta = min(0.1 * 5 * longer / (kappa * math.sqrt(d) * steps), 0.75 / (0.25 * users))
         before, theta = theta, v - eta * directions[-1]
