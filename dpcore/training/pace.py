@@ -34,8 +34,8 @@ FADE = 0.95
 SETTLED = 0.35
 """Share of the steps after which they may grow: until then gradients point one way on all data."""
 AGREEING = 3.5
-"""How many times as long, squared, that mean must be as noise makes it on average. At 2.5 steps also grew where the descent
-was about to settle: with one row per user at ε = 1, the excess rose by a third."""
+"""How many times as long, squared, that mean must be as noise makes it on average. At 2.5 steps also grew where the
+descent was about to settle: with one row per user at ε = 1, the excess rose by a third."""
 GROWTH, LONGEST = 1.05, 3.0
 """By how much steps grow, or shrink again, at a time; and to how many times their length at most."""
 
