@@ -91,18 +91,19 @@ class PlanParameters:
             problems.of_kind(Program, program=self.program)
             asked = self._check_lines(problems)
             ranged = [line.what for line in asked if line.released.ranged]
+            in_order = False
             if (self.lower is None) != (self.upper is None):
                 problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
             elif self.lower is not None:
                 if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-                    problems.ascending(lower=self.lower, upper=self.upper)
+                    in_order = problems.ascending(lower=self.lower, upper=self.upper)
             elif ranged:
                 problems.add(
                     f"{ranged[0]} needs the range of a value",
                     remedy="Enter lower and upper, from what the quantity is and not from data",
                 )
             self._check_program(problems, asked)
-            self._check_mean(problems, asked)
+            self._check_mean(problems, asked if in_order else ())
             unsaid = [line.what for line in asked if line.wanted is None]
             if self.objective is Objective.LARGEST and unsaid:
                 problems.add(
@@ -139,9 +140,7 @@ class PlanParameters:
         kinds = problems.of_kind(Target, target=self.target)
         kinds &= problems.of_kind(VarianceSource, variance_source=self.variance_source)
         kinds &= problems.of_kind(Likeness, likeness=self.likeness)
-        if not kinds or self.lower is None or self.upper is None or not self.lower < self.upper:
-            return
-        if any(line.released is Released.MEAN for line in asked):
+        if kinds and any(line.released is Released.MEAN for line in asked):
             with problems.collecting():
                 self.of_mean  # noqa: B018 - it says what does not hold together.
 

@@ -13,19 +13,18 @@ from playwright.sync_api import Page, expect
 from sweet_spot import command
 from tests.browser.browser import settle
 from tests.browser.test_journeys import choose_file, enter, press
-from tests.browser.test_one_path import KINDS, file_of
+from tests.browser.test_one_path import FILE, purchases
 from tests.browser.test_report import download
 
 
 def test_from_a_csv_to_a_plan_a_program_that_runs_and_settings_that_answer_alike(
     page: Page, app_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name, content = file_of(KINDS[0])
-    (tmp_path / name).write_bytes(content)
+    (tmp_path / FILE).write_bytes(purchases())
     page.goto(f"{app_url}/your-data")
     settle(page)
     press(page.get_by_text("Upload a file", exact=True))
-    choose_file(page, name, content)
+    choose_file(page, FILE, purchases())
     press(page.get_by_text("Yes: anybody may see them"))
     press(page.get_by_role("button", name="Use these data"))
     press(page.locator(".st-key-your_data_offers").get_by_role("link", name="Quantile"))
@@ -51,5 +50,5 @@ def test_from_a_csv_to_a_plan_a_program_that_runs_and_settings_that_answer_alike
     press(page.get_by_role("tab", name="Downloads"))
     settings = download(page, "Settings (TOML)", tmp_path)
     assert settings.name == "plan.toml"
-    assert command.main(["plan", str(settings), str(tmp_path / name)]) == 0
+    assert command.main(["plan", str(settings), str(tmp_path / FILE)]) == 0
     assert said in capsys.readouterr().out
