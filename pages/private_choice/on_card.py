@@ -74,6 +74,14 @@ class Way:
         rows = self.asked.rows if isinstance(self.asked, BoundDraw) else None
         return f"{self.aim} {words.expected(cached.forecasts(self.asked), rows)}".strip()
 
+    @property
+    def waits_for(self) -> str:
+        """Label of the page's field that is to be filled before; empty for none."""
+        run = page_run.now()
+        return (
+            run.question.field(self.enters).label if run is not None and self.lacking and self.enters else ""
+        )
+
     def ask(self) -> None:
         """The field of the public number that the draw needs, which is the page's own."""
         if self.enters and (run := page_run.now()) is not None:

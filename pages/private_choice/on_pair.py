@@ -17,6 +17,7 @@ from dpcore.private_choice.answer import drawing, words
 from dpcore.private_choice.answer.drawing import Lacking
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION
+from pages.shared.base import page_run
 from pages.shared.fields import fields
 
 
@@ -30,6 +31,7 @@ class PairWay:
         drawn: The card of the pair that was drawn for it last; None before a draw.
         lacking: What must be entered before, a sentence; empty where nothing is.
         offered: Whether the card has the button.
+        waits_for: Label of the field that is to be filled before; empty for none.
     """
 
     asked: PrivatePairProblem | None
@@ -37,6 +39,7 @@ class PairWay:
     drawn: Answer | None = None
     lacking: str = ""
     offered: bool = True
+    waits_for: str = ""
 
     @property
     def _facts(self) -> ReleaseFacts:
@@ -84,10 +87,16 @@ def way(card: Answer, data: Dataset) -> PairWay | None:
     """The private way to the pair of a card; None where there is none."""
     if data.pairs is None and data.pair_sizes is None:
         return None  # The card is of invented data.
-    of_sum = card.parameters.statistic is Statistic.SUM
+    run, of_sum = page_run.now(), card.parameters.statistic is Statistic.SUM
     asked, column = asked_for(card.parameters), drawing.column_of_groups(data)
     if asked is None or isinstance(asked, str):
-        return None if asked is None else PairWay(None, of_sum=of_sum, lacking=asked)
+        if asked is None:
+            return None
+        listed = card.parameters.num_groups is not None
+        waits_for = (
+            (QUESTION.field("pair_unit") if listed else run.question.field("num_groups")).label if run else ""
+        )
+        return PairWay(None, of_sum=of_sum, lacking=asked, waits_for=waits_for)
     drawn = [
         one
         for kind, one in actions.choices()

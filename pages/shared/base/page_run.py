@@ -34,6 +34,7 @@ class Drawn:
         card: The answer card; None before it was shown.
         shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
         key: Of that card.
+        lacks: Label of the field that a private draw of the bound waits for; empty for none.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
         answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
             None for the page's.
@@ -48,6 +49,7 @@ class Drawn:
     card: Any = None
     shown: Any = None
     key: str = ""
+    lacks: str = ""
     own: Any = None
     answered: Any = None
 

@@ -51,6 +51,7 @@ def answer(card: Answer, key: str) -> None:
         run.card = card
         if (draws := _drawing()) is not None:
             way = draws.way(card)
+            run.lacks = "" if way is None else way.waits_for
             card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
@@ -92,8 +93,9 @@ def answer(card: Answer, key: str) -> None:
 def _drawing() -> Any | None:
     """What the question that draws bounds privately has for a card; None where there is no such question.
 
-    Its ``way(card)`` is the ``Way`` in which the card's bound can be drawn, None where it cannot; ``with_range(card)``
-    is the card with what the draw of its range has cost, where it was drawn.
+    Its ``way(card)`` is the ``Way`` in which the card's bound can be drawn, None where it cannot; its ``waits_for`` is
+    the label of the field that is to be filled before. ``with_range(card)`` is the card with what the draw of its range
+    has cost, where it was drawn.
     """
     of = catalogue.drawing()
     return None if of is None else importlib.import_module(f"pages.{of.name}.on_card")

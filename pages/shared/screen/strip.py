@@ -218,4 +218,5 @@ def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
     setting = None if card is None else card.setting
     if setting is not None and not setting.private_counts and not setting.values_read:
         return Step("Private?", "counts public", page=page)
-    return Step("Private?", "not yet", lacking=card is not None, page=page, goal=_button(run, "_draw"))
+    goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _button(run, "_draw")
+    return Step("Private?", "not yet", lacking=card is not None, page=page, goal=goal)

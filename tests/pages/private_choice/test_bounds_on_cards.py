@@ -89,6 +89,11 @@ def test_from_the_button_to_number_code_and_session_file(
         key, value, lacking = number
         assert not buttons(at, name)
         assert lacking in shown_texts(at)
+        # The strip leads to the field that the draw waits for, and nowhere else.
+        (told,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
+        (step,) = [one for one in json.loads(told)["steps"] if one["name"] == "Private?"]
+        (waits,) = [one for one in at.number_input if one.key == key]
+        assert step["goal"] == f'input[aria-label="{waits.label}"]'
         fine(at.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
         field = key.partition(".")[2]
