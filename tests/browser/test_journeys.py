@@ -158,7 +158,7 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     assert best_cap(page) != cap_before
     assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
     assert after["traces"]["Best bound"] != before["traces"]["Best bound"]
-    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    assert after["x"] == before["x"]  # That of errors ends where its curves end.
     # On private data the counts are private too, the variance is the worst case, (U - L)^2 / 4, and a fifth of it is
     # taken to lie between users.
     problem = mean.private_counts.PrivateCountsProblem(

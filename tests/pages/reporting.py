@@ -439,8 +439,12 @@ def assert_script_has_what_the_page_has(at, content, made):
             (drawn,) = (
                 one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
             )
-            assert drawn["x"] == main.drawn[item.x]
-            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, main.drawn[item.y])
+            meant = (
+                slice(None) if item.where is None else np.asarray(main.drawn[item.where[0]]) == item.where[1]
+            )
+            assert list(drawn["x"]) == list(np.asarray(main.drawn[item.x])[meant])
+            heights = np.asarray(main.drawn[item.y])[meant]
+            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, heights)
         elif isinstance(item, Level) and item.upright:
             x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert list(x) == [item.at, item.at]
