@@ -7,6 +7,7 @@ that is not here, so that `released` can be held against the error on the card.
 from __future__ import annotations
 
 import enum
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,6 +131,7 @@ class Handle:
     best: float | None = None
 
 
+@functools.cache
 def unit_draws(noise: NoiseKind) -> FloatArray:
     """Simulated noise with a mean magnitude of 1, shape (`SETS`, `DOTS`); the same at every call.
 
@@ -143,22 +145,27 @@ def unit_draws(noise: NoiseKind) -> FloatArray:
         drawn = rng.normal(0.0, 1.0 / noise.mean_magnitude, (SETS, DOTS))
     square = noise.unit_variance / noise.mean_magnitude**2
     off = np.abs(drawn.mean(axis=1)) + np.abs(np.abs(drawn).mean(axis=1) - 1.0)
-    return drawn[np.argsort(off + np.abs((drawn**2).mean(axis=1) / square - 1.0))]
+    return _kept(drawn[np.argsort(off + np.abs((drawn**2).mean(axis=1) / square - 1.0))])
 
 
-def normal_draws(beside: FloatArray) -> FloatArray:
-    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of those that they go with.
+@functools.cache
+def normal_draws(beside: NoiseKind) -> FloatArray:
+    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of the `unit_draws` that they go with.
 
-    Args:
-        beside: Of `unit_draws`. Each of its sets gets the one of those that are left which is nearest to variance 1
-            and to being uncorrelated with it.
+    Each set of those gets the one of these that are left which is nearest to variance 1 and to no correlation with it.
     """
     left = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (SETS, DOTS)))
     chosen = []
-    for noise in beside:
+    for noise in unit_draws(beside):
         off = [abs(float(x @ x) / DOTS - 1.0) + 2.0 * abs(float(x @ noise)) / DOTS for x in left]
         chosen.append(left.pop(int(np.argmin(off))))
-    return np.array(chosen)
+    return _kept(np.array(chosen))
+
+
+def _kept(draws: FloatArray) -> FloatArray:
+    """The same for every caller, who is not to write into it."""
+    draws.setflags(write=False)
+    return draws
 
 
 def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> FloatArray:

@@ -116,7 +116,7 @@ def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> 
             Spread.ROOT_MEAN_SQUARE,
             REACH * found.cap.standard_error,
             sampling="cap_sampling_error",
-            others=normal_draws(unit_draws(NoiseKind.LAPLACE)),
+            others=normal_draws(NoiseKind.LAPLACE),
         ),
     )
 

@@ -72,7 +72,15 @@ def _dots(of: Mapped, parted: bool) -> Dots:
     noise = unit_draws(of.parameters.noise)
     short, added, drawn = ("bias", DOT, "sampling") if parted else ("", "", "error")
     return Dots(
-        short, added, noise, Spread.ROOT_MEAN_SQUARE, reach, unit, drawn, normal_draws(noise), what="groups"
+        short,
+        added,
+        noise,
+        Spread.ROOT_MEAN_SQUARE,
+        reach,
+        unit,
+        drawn,
+        normal_draws(of.parameters.noise),
+        what="groups",
     )
 
 

@@ -103,7 +103,7 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
 
 def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
     noise = handle.unit_draws(NoiseKind.LAPLACE)
-    drawn = handle.normal_draws(noise)
+    drawn = handle.normal_draws(NoiseKind.LAPLACE)
     # Each is there once: only their order goes by the noise.
     assert np.unique(drawn[:, 0]).size == handle.SETS
     # Together, the set that is seen first has about the spread of both laws.
