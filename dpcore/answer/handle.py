@@ -38,7 +38,8 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        short: Column of what a release lacks of the truth without noise; empty for nothing.
+        short: Column of what a release lacks of the truth without noise, below 0 where it is too large; empty for
+            nothing.
         noise: Column of the mean magnitude of the noise; empty where all that is drawn is in ``sampling``.
         draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`SETS`, `DOTS`).
         spread: What the card's error is of them.

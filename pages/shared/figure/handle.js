@@ -382,7 +382,8 @@ class Handle {
     });
     parts.forEach(({ y, lacks }, k) => {
       const half = 49 * Math.min(y[index] / dots.reach, 1);
-      this.bars[k].setAttribute("x", `${50 - half}%`);
+      // What lacks lies on the side of the dots.
+      this.bars[k].setAttribute("x", `${lacks && short < 0 ? 50 : 50 - half}%`);
       this.bars[k].setAttribute("width", `${lacks ? half : 2 * half}%`);
     });
     const mean = sum / dots.draws[this.set].length;
