@@ -16,7 +16,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
-from dpcore.dataset import Contribution, Dataset, Values
+from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import assumed, private_counts, public_counts
 from dpcore.mean.read_values import ReadValues
 from dpcore.per_group import (
@@ -46,8 +46,8 @@ SIGNED_BOUNDS = 2048
 _RANK_BOUNDS = 12
 EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
 """At which the error of a quantile is computed; between them it is read."""
-_RANK_ROWS = 20_000
-"""Rows beyond which the curve of a quantile is computed on fewer distinct values; the error at its share is not."""
+RANK_ROWS = 20_000
+"""Rows beyond which the error of a quantile is computed on fewer distinct values, to 1 %, where rows weigh by user."""
 _RANK_CELLS = 2_000_000
 """Rows times subsamples over which the error of a quantile under a bound on rows is averaged."""
 _QUIET = 1e3
@@ -67,6 +67,7 @@ class PlannedLine:
         every: Whether all bounds of its kind were looked at: whole caps, real bounds on totals, whole pairs of groups
             and rows. Where not, a proof covers those that were.
         assumes: What its error assumes of users; sentences without their full stop.
+        ranked: The question of a quantile for weights by user, its rows sorted.
     """
 
     line: Line
@@ -76,6 +77,7 @@ class PlannedLine:
     wanted: float
     every: bool = True
     assumes: tuple[str, ...] = ()
+    ranked: QuantileProblem | None = None
 
     @property
     def weight(self) -> float:
@@ -115,6 +117,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
     variance = parameters.noise.unit_variance
     every = True
     assumes: tuple[str, ...] = ()
+    ranked: QuantileProblem | None = None
     if kind is Released.USERS:
         users = float(data.histogram.num_users)
         curve: Curve = BoundCurve([0.0, users**2], [variance, 0.0], [1.0, 0.0])
@@ -129,7 +132,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
         curve, value, assumes = _mean(data, parameters)
         unit = _column(data)
     elif kind is Released.QUANTILE:
-        curve, value, unit = _quantile(data, parameters, line), math.nan, "share of rows"
+        (curve, ranked), value, unit = _quantile(data, parameters, line), math.nan, "share of rows"
     else:
         curve, value, unit = _groups(data, parameters, kind)
     if isinstance(curve, BoundCurve):
@@ -144,7 +147,7 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
                 remedy=f"Write it in its unit: {line.what} within 10",
             )
         wanted *= abs(value)
-    return PlannedLine(line, curve, value, unit, wanted, every, assumes)
+    return PlannedLine(line, curve, value, unit, wanted, every, assumes, ranked)
 
 
 def _column(data: Dataset) -> str:
@@ -254,14 +257,12 @@ def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[
     return curve, float(np.mean(np.abs(totals))), unit
 
 
-def _quantile(data: Dataset, parameters: PlanParameters, line: Line) -> RankCurve:
+def _quantile(data: Dataset, parameters: PlanParameters, line: Line) -> tuple[RankCurve, QuantileProblem]:
     # The curve is that of weights by user for all programs, which is one pass per bound. A bound on rows at the same h
     # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
-    assert data.values is not None
-    assert line.quantile is not None
     problem, kind = quantile_problem(data, parameters, line), rank_weights(parameters)
-    if data.values.values.size > _RANK_ROWS:
-        problem = replace(problem, values=_thinned(data.values, line.quantile))
+    if data.histogram.num_rows > RANK_ROWS:
+        problem = problem.thinned()
     top = float(problem.histogram.max_size)
     bounds = np.unique(log_spaced(float(problem.histogram.min_size), top, _RANK_BOUNDS))
     if kind is WeightKind.CAP:
@@ -270,19 +271,7 @@ def _quantile(data: Dataset, parameters: PlanParameters, line: Line) -> RankCurv
     errors = np.array([errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds])
     v = rank_v(epsilons, parameters.noise)
     order = np.argsort(v)
-    return RankCurve(v[order], errors[:, order], bounds)
-
-
-def _thinned(values: Values, quantile: float) -> Values:
-    """Values lowered to one of few, so that no rank's distance from q changes by more than 1 %, or by one row."""
-    ordered = np.sort(values.values)
-    steps = np.unique(np.round(np.geomspace(1.0, ordered.size, math.ceil(math.log(ordered.size) / 0.01))))
-    at = quantile * ordered.size
-    places = np.clip(np.concatenate((at - steps, [0.0, at], at + steps)), 0.0, ordered.size - 1.0)
-    few = np.unique(ordered[places.astype(np.int64)])
-    return Values(
-        values.user_codes, few[np.searchsorted(few, values.values, side="right") - 1], values.column
-    )
+    return RankCurve(v[order], errors[:, order], bounds), problem
 
 
 def rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -319,9 +308,14 @@ def rank_epsilon(v: float, noise: NoiseKind) -> float:
 def exact_rank_error(
     data: Dataset, parameters: PlanParameters, planned: PlannedLine, v: float, bound: float
 ) -> float:
-    """Expected rank error of a quantile line at exactly this v and bound, with the rows that its program counts."""
-    problem = quantile_problem(data, parameters, planned.line).with_epsilon(rank_epsilon(v, parameters.noise))
-    kind = rank_weights(parameters)
+    """Expected rank error of a quantile line at exactly this v and bound, with the rows that its program counts.
+
+    Where rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.mechanism.ThinRows`.
+    """
+    epsilon, kind = rank_epsilon(v, parameters.noise), rank_weights(parameters)
+    if kind is WeightKind.SMOOTH and planned.ranked is not None:
+        return float(errors_over_epsilon(planned.ranked, kind, bound, np.array([epsilon]))[0])
+    problem = quantile_problem(data, parameters, planned.line).with_epsilon(epsilon)
     if kind is WeightKind.CAP:
         problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // data.histogram.num_rows)))
     return float(output(problem, kind, bound).expected_rank_error)

@@ -220,3 +220,11 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             at = problem.with_epsilon(table.rank_epsilon(line.curve.spent_at(v), NoiseKind.LAPLACE))
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
             assert math.sqrt(best.squares[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
+            # Between points of the curve the error at a share is that of the rows, too.
+            asked = PlanParameters(1.0, text, lower=0.0, upper=100.0)
+            bound, other = float(best.bounds[0]), float(table.rank_v(1.3 * epsilon, NoiseKind.LAPLACE))
+            there = table.exact_rank_error(data, asked, line, other, bound)
+            exact = quantile.output(
+                problem.with_epsilon(1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
+            ).expected_rank_error
+            assert there == pytest.approx(exact, rel=0.015), (text, epsilon)
