@@ -113,6 +113,10 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     for axis in ("x", "y"):
         low, high = before[axis]
         assert whole[axis][0] < low < high < whole[axis][1]
+    plot.page.wait_for_function(
+        "e => (e._fullLayout.annotations ?? []).some(({ text }) => text.startsWith('Outside this view: Best'))",
+        arg=plot.element_handle(),
+    )
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         step(page, plot, key)
         assert place(page, plot) == before

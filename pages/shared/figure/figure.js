@@ -22,6 +22,7 @@ const STYLE = `
 @media (prefers-reduced-motion: no-preference) {
   .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION}ms, transform ${TRANSITION}ms; }
 }
+.plotly-notifier { top: auto !important; bottom: 1rem !important; } /* At the top it covers the page's link. */
 .sweetspot-figure-problem { padding: 1rem; color: var(--st-text-color); }
 @media print {
   .sweetspot-figure { break-inside: avoid; }
@@ -196,6 +197,24 @@ const WHAT_IS_PALE = {
   font: { size: 11 },
 };
 
+// Marked points, as the best bound, that a zoom leaves outside; ends of log axes are powers of ten.
+function outside({ data, layout }) {
+  const within = (axis, value) => {
+    const at = axis?.type === "log" ? Math.log10(value) : value;
+    return !axis?.range || typeof value !== "number" || (at >= axis.range[0] && at <= axis.range[1]);
+  };
+  const marked = data.filter(({ mode, x, y, name }) => mode === "markers" && name && x?.length === 1 && y?.length === 1 && x[0] !== null);
+  return marked.filter(({ x, y }) => !within(layout.xaxis, x[0]) || !within(layout.yaxis, y[0])).map(({ name }) => name);
+}
+
+const OUTSIDE = "outside";
+const whatIsOutside = (names) => ({
+  text: `Outside this view: ${names.join(", ")}. A double click shows all.`,
+  name: OUTSIDE,
+  x: 0, y: 1, xref: "paper", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
+  font: { size: 11 },
+});
+
 const written = (text) => ({
   svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 14"><text x="11" y="11" text-anchor="middle">${text}</text></svg>`,
 });
@@ -311,6 +330,8 @@ class Figure {
       if (count) axis.title.text = inLines(axis.title.text, count);
     }
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
+    const left = this.zoomed.size ? outside({ data: figure.data, layout }) : [];
+    if (left.length) layout.annotations = [...(layout.annotations ?? []), whatIsOutside(left)];
     const data = structuredClone([...behind, ...figure.data]);
     if (look.scale !== 1) enlarge(data, layout, look.scale);
     return { data, layout };
@@ -392,12 +413,14 @@ class Figure {
   }
 
   noteZoom() {
+    const before = JSON.stringify([...this.zoomed]);
     for (const [name, told] of this.axesTold()) {
       const { range } = this.element._fullLayout[name];
       const same = range.every((end, at) => Math.abs(end - told.range[at]) < 1e-9 * Math.abs(told.range[1] - told.range[0]));
       if (same) this.zoomed.delete(name);
       else this.zoomed.set(name, [...range]);
     }
+    if (JSON.stringify([...this.zoomed]) !== before) setTimeout(() => this.draw()); // With what lies outside, or without.
   }
 
   axesTold() {
@@ -497,7 +520,7 @@ class Figure {
     const { figure, fileName, height } = this.told;
     const shown = { width: this.width, height };
     const layout = { ...this.element.layout, ...shown, template: template(figure.layout.template, this.paper()) };
-    layout.annotations = layout.annotations?.filter((note) => note.name !== WHAT_IS_PALE.name);
+    layout.annotations = layout.annotations?.filter(({ name }) => name !== WHAT_IS_PALE.name && name !== OUTSIDE);
     const data = this.element.data.filter((trace) => trace.meta !== "before");
     return window.Plotly.downloadImage(
       structuredClone({ data, layout }),
