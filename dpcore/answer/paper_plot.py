@@ -114,4 +114,7 @@ def said(of: PaperFigure, found: Stored) -> str:
         low, high = (wording.number(end) for end in of.within)
         outside = f"at most {wording.percent(apart)} outside" if apart > 0.0 else "within"
         return f"The paper says {low} to {high}; ours lie {outside}."
+    if found.ranges:
+        where = f"at most {wording.percent(apart)} outside" if apart > 0.0 else "within"
+        return f"What the paper prints lies {where} the range of ours over what it leaves open."
     return f"Largest difference from what the paper prints: {wording.percent(apart)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from dpcore.answer import Axis, Look, Scale
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.regression import paper_tables, study
@@ -30,6 +32,7 @@ OPEN = (
 )
 
 
+@functools.lru_cache(maxsize=64)
 def errors(rows: int, exponent: float, epsilon: float, seed: int) -> tuple[float, float, float]:
     """Expected squared error of the prediction: no bound, best bound, best weights; label unit squared."""
     made = RegressionGenerator(num_rows=rows, exponent=exponent, seed=seed + 1)
