@@ -336,7 +336,7 @@ def good_enough(found: MeanFound) -> str:
             else ""
         )
         return f"only {only}; {smaller}a larger one keeps no more rows."
-    return f"{wording.number(within[0])} to {wording.counted(within[1], 'row')}, within {share} of the best error."
+    return f"{wording.number(within[0])} to {wording.counted(within[1], 'row')}, within {share}."
 
 
 def _half_or_double(found: MeanFound) -> str:
