@@ -41,7 +41,7 @@ _STYLE = """
 .sweetspot-strip .lacking { border: 1px dashed var(--st-primary-color); }
 .sweetspot-strip span:not(:last-child)::after { content: "\\203a"; margin-left: 0.1rem; }
 .sweetspot-strip b { font-weight: 600; }
-@container (max-width: 43rem) {
+@container (max-width: 48rem) {
   .sweetspot-strip { flex-wrap: wrap; height: auto; }
 }
 :has(> .st-key-strip_place), .st-key-strip_place, .st-key-strip {
