@@ -219,7 +219,7 @@ def headline(found: PrivateFound) -> str:
 
 
 def detail(found: PrivateFound) -> str:
-    """What its cost is counted in."""
+    """What its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
     if found.data.release is not None:
         return (
             "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
@@ -227,7 +227,13 @@ def detail(found: PrivateFound) -> str:
         )
     if found.ranks:
         return "The cost is the share of users by which the number misses the quantile."
-    return f"The cost is extra {error_name(found.parameters)} against choosing in the clear."
+    said = f"The cost is extra {error_name(found.parameters)} against choosing in the clear."
+    other, copy = (
+        ("a private copy", found.copies.at) if is_direct(found) else ("the direct choice", found.direct)
+    )
+    if copy is None:
+        return said
+    return f"{said} In 1 draw of 20 {other} costs {brief(copy.percentile_95)} or more (dotted)."
 
 
 def numbers(found: PrivateFound) -> tuple[Number, ...]:
