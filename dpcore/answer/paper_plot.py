@@ -13,7 +13,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 
-HEIGHT = 420
+HEIGHT = 470
 
 
 def columns_of(of: PaperFigure, found: Stored) -> dict[str, FloatArray]:
