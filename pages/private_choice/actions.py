@@ -71,7 +71,7 @@ def draw_asked(asked: PrivateParameters | BoundDraw | PrivatePairProblem) -> Non
     """Draw the bound of another page's release, note what it costs, and keep it."""
     data = session.original().dataset
     kind = Several.PAIR if isinstance(asked, PrivatePairProblem) else asked.wanted
-    keep(kind, lambda: drawing.draw(asked, data, session.record))
+    keep(kind, lambda: drawing.draw(asked, data, charge=session.record))
 
 
 def beside() -> Beside:

@@ -83,7 +83,7 @@ def draw(asked: RangeProblem, data: Dataset) -> None:
     """Draw the range and let all pages clamp to it; for callbacks."""
     values = data.values
     assert values is not None
-    drawn = actions.keep(Several.RANGE, lambda: private_range.choose(asked, values, session.record))
+    drawn = actions.keep(Several.RANGE, lambda: private_range.choose(asked, values, charge=session.record))
     if isinstance(drawn, PrivateRange):
         setting.enter({"lower": drawn.lower, "upper": drawn.upper})
 
