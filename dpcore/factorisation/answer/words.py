@@ -73,12 +73,6 @@ def detail(found: FactorisationFound) -> str:
     )
     if verdict.seeds < FEWEST_SEEDS:
         words.append(f"Train at least {FEWEST_SEEDS} seeds: with fewer nothing is clear.")
-    mean, half = gains(result, Kind.ADAPTIVE, at)
-    if math.isfinite(mean[0]) and math.isfinite(mean[-1]):
-        words.append(
-            f"Against uniform sampling, adaptive weights {_does(mean[0], half[0])} on the rarest fifth of items and "
-            f"{_does(mean[-1], half[-1])} on the most rated."
-        )
     if not found.finished:
         words.append("**Not all is trained yet.**")
     elif not result.finished:
@@ -213,6 +207,7 @@ def _facts(result: StudyResult, at: int) -> dict[str, str]:
             "is released, so that they cost no privacy; the factorisation takes them off ratings, too, and clips again."
         ),
         "Good enough": _within(result, at),
+        "Adaptive weights against uniform": _adaptive(result, at),
         "Tail sampling against uniform": (
             f"rarest fifth {_change(tail_mean[0], tail_half[0])}, most popular "
             f"{_change(tail_mean[-1], tail_half[-1])}."
@@ -222,6 +217,16 @@ def _facts(result: StudyResult, at: int) -> dict[str, str]:
             f"share. Intervals are Student's, at 95{wording.PERCENT}, and differences are paired by seed."
         ),
     }
+
+
+def _adaptive(result: StudyResult, at: int) -> str:
+    mean, half = gains(result, Kind.ADAPTIVE, at)
+    if not (math.isfinite(mean[0]) and math.isfinite(mean[-1])):
+        return "not tested on both ends."
+    return (
+        f"they {_does(mean[0], half[0])} on the rarest fifth of items and {_does(mean[-1], half[-1])} on the most "
+        "rated."
+    )
 
 
 def _is_worth_it(result: StudyResult, at: int) -> bool:

@@ -229,11 +229,11 @@ def detail(found: PrivateFound) -> str:
         return "The cost is the share of users by which the number misses the quantile."
     said = f"The cost is extra {error_name(found.parameters)} against choosing in the clear."
     other, copy = (
-        ("a private copy", found.copies.at) if is_direct(found) else ("the direct choice", found.direct)
+        ("a private copy", found.copies.at) if is_direct(found) else ("a direct choice", found.direct)
     )
     if copy is None:
         return said
-    return f"{said} In 1 draw of 20 {other} costs {brief(copy.percentile_95)} or more (dotted)."
+    return f"{said} On {other}: {brief(copy.percentile_95)} or more."
 
 
 def numbers(found: PrivateFound) -> tuple[Number, ...]:

@@ -132,11 +132,11 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     assert "Train at least 3 seeds" in few.detail
     told = {number.key: number.value for number in better.numbers}
     assert (told["factorisation"], told["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
-    assert "gain 0.2000" in better.detail
+    assert "gain 0.2000" in better.facts["Adaptive weights against uniform"]
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({Kind.ADAPTIVE: 0.95})
     unclear.rmse[KINDS.index(Kind.ADAPTIVE), :, 2] += 0.2
-    assert "show no clear change (" in answer_to(result=unclear).detail
+    assert "show no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
     # No library fits a factorisation; the code is that of item means.
     assert answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.ADAPTIVE: 0.8})).code is None
     written = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9})).code
