@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import textwrap
 from collections.abc import Mapping
@@ -11,6 +12,23 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
+
+_LOOK_FOR_LIBRARIES = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "plotly.basedatatypes")
+
+
+def _whole_module(name: str, should_load: bool = True) -> Any:
+    """What Plotly 7's own function returns, the module or None, once all of the module is there."""
+    module = importlib.import_module("_plotly_utils.optional_imports").get_module(name, should_load)
+    if getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return importlib.import_module(name)  # It waits for the thread that is at it.
+    return module
+
+
+# Plotly looks for pandas in `sys.modules`, where it stands as soon as somebody begins to import it. Where one session
+# drew while another one's run loaded pandas, the page ended in "partially initialized module 'pandas' has no attribute
+# 'Series'": with 3 of 12 servers that were asked by two sessions as they started.
+for _place in map(importlib.import_module, _LOOK_FOR_LIBRARIES):
+    _place.get_module = _whole_module  # type: ignore[attr-defined]
 
 TEMPLATE = "sweetspot"
 MAIN_HEIGHT = 440
