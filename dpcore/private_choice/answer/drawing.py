@@ -253,7 +253,8 @@ def answered(
         range_drawn: What the draw of the range guarantees, where that was drawn, too.
 
     Returns:
-        An answer that may be published under the label that it carries; it has no figures.
+        An answer that may be published under the label that it carries. It has no figures, and not the setting of the
+        release, which has numbers that were read off private values.
     """
     if isinstance(drawn, PrivatePair):
         headline, number, bound = _of_pair(drawn)
@@ -277,7 +278,6 @@ def answered(
         disclosure=drawn.facts,
         parameters=card.parameters,
         code=written,
-        setting=card.setting,
         choice=lambda: _as_json(drawn, asked),
         bound=bound,
     )

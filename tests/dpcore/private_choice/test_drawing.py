@@ -31,6 +31,7 @@ def replies() -> dict[str, Reply]:
     few = EVENTS[EVENTS["user_id"].isin(EVENTS["user_id"].unique()[:25])]
     return {
         "mean": ss.mean_bound(EVENTS, **RANGED),
+        "mean of a look": ss.mean_bound(EVENTS, **RANGED, variance_source="from_values"),
         "count": ss.count_bound(EVENTS, **OF, **GAUSSIAN),
         "sum": ss.sum_bound(EVENTS, **VALUES, highest_total=10_000),
         "quantile": ss.quantile_bound(few, **RANGED, weighting="cap"),
@@ -59,6 +60,7 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
             {},
         )
         assert (drawn.data, drawn.brought, answer.good_enough) == (None, None, "")
+        assert drawn.setting is None  # Of a look it has variance and mean of the values.
         bound = drawn.bound
         digits = f"{getattr(bound, 'max_groups', bound):.12g}"
         assert digits in drawn.code("python")
