@@ -21,6 +21,7 @@ from dpcore.common.errors import refusal
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script
+from dpcore.report.markup import plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +85,7 @@ class Reply:
 
     def __str__(self) -> str:
         """Headline, the number with its error, what is good enough, and the label."""
-        return str(self.answer)
+        return "\n".join(plain_text(line) for line in str(self.answer).splitlines())
 
     __repr__ = __str__
 
@@ -214,7 +215,7 @@ class Reply:
             )
         if isinstance(asked, drawing.Lacking):
             named = " ".join(f"{name}=…" for name in asked.settings)
-            raise refusal(asked.said.rstrip("."), remedy=named)
+            raise refusal(plain_text(asked.said).rstrip("."), remedy=named)
         drawn = drawing.draw(asked, data, charge)
         answer = drawing.answered(self.answer, drawn, asked, data)
         return Drawn(answer, self.call, self.package, self.asks)
@@ -302,7 +303,7 @@ class Reply:
         """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
 
         def said(text: str) -> str:
-            return html.escape(text.replace("**", "").replace("*", ""))
+            return html.escape(plain_text(text))
 
         answer = self.answer
         rows = "".join(

@@ -181,6 +181,14 @@ def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written
         assert (code, out) == (2, "")
         assert part in err
     assert not (tmp_path / "x.html").exists()
+    # Nor are the notes on the data; and a column is called what it is called.
+    of = tmp_path / "few.csv"
+    of.write_text("who,order_value (€)\na,1.5\na,1.5\n,2\nb,2\n", encoding="utf-8")
+    few = ("sum", of, "--user", "who", "--value", "order_value (€)", "--epsilon", "1", "--highest-total", "9")
+    assert "without a user" in run(*few)[2]
+    code, out, err = run(*few, "--draw", "1")
+    assert (code, err) == (0, "")
+    assert "total of order_value (€) at" in out
 
 
 class Said(str):

@@ -83,7 +83,8 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         parser.error("the following arguments are required: DATA, beside the settings")
     settings = _held(held) | settings
     reply = questions.reply_of(name, paths or None, settings)
-    for note in () if reply.data is None else reply.data.notes:
+    # Notes tell of the data, which beside a draw is more than its epsilon covers.
+    for note in () if reply.data is None or to_draw else reply.data.notes:
         print(note, file=sys.stderr)
     if to_draw:
         reply = reply.draw(to_draw.pop("draw"), **to_draw)
@@ -168,7 +169,8 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
         type=_number,
         metavar="EPSILON",
         default=argparse.SUPPRESS,
-        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written",
+        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written, no "
+        "notes on them either",
     )
     for key in BESIDE_A_DRAW:
         if (name == "group_bounds") or key not in OF_GROUPS:
