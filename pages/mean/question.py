@@ -42,6 +42,60 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
 
 
+ASSUMED = {
+    "target": public(
+        "The mean of",
+        "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
+        "from the mean of the population that users and their rows are drawn from.",
+        asked="The mean of",
+        names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
+        shared="target",
+    ),
+    "variance_source": public(
+        "What is known of the values",
+        "How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this "
+        "table, From values computes the error on the values themselves; of private values that is a private look.",
+        asked="What is known of the values",
+        names={
+            VarianceSource.WORST_CASE: "Worst case",
+            VarianceSource.FROM_VALUES: "From values",
+            VarianceSource.ENTERED: "Entered",
+        },
+        shared="variance_source",
+    ),
+    "likeness": public(
+        "Rows of one user are alike",
+        "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the "
+        "paper. Assumed: you say the share. From values: read off them; of private values that is a private look.",
+        asked="How alike rows of one user are",
+        names={
+            Likeness.INDEPENDENT: "Not at all",
+            Likeness.ENTERED: "Assumed",
+            Likeness.FROM_VALUES: "From values",
+        },
+        shared="likeness",
+    ),
+    "user_share": Field(
+        "Share ρ of the variance between users",
+        "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
+        "had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
+        asked="Share of the variance between users, assumed",
+        slider=(0.0, 1.0, 0.05),
+        width=300,
+        shared="user_share",
+    ),
+    "value_variance": of_values(
+        "σ² (unit squared)",
+        "In the values' unit, squared.",
+        sentence="σ²",
+        asked="Variance entered",
+        first=0.1,
+        width=170,
+        shared="value_variance",
+    ),
+}
+"""What a mean takes its values and its users to be: of this page, and of a mean among the lines of *Plan*."""
+
 QUESTION = Question(
     name="mean",
     title="Mean",
@@ -73,56 +127,7 @@ QUESTION = Question(
             first=1.0,
             shared="upper",
         ),
-        "target": public(
-            "The mean of",
-            "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
-            "from the mean of the population that users and their rows are drawn from.",
-            asked="The mean of",
-            names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
-            shared="target",
-        ),
-        "variance_source": public(
-            "What is known of the values",
-            "How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this "
-            "table, From values computes the error on the values themselves; of private values that is a private look.",
-            asked="What is known of the values",
-            names={
-                VarianceSource.WORST_CASE: "Worst case",
-                VarianceSource.FROM_VALUES: "From values",
-                VarianceSource.ENTERED: "Entered",
-            },
-            shared="variance_source",
-        ),
-        "likeness": public(
-            "Rows of one user are alike",
-            "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the "
-            "paper. Assumed: you say the share. From values: read off them; of private values that is a private look.",
-            asked="How alike rows of one user are",
-            names={
-                Likeness.INDEPENDENT: "Not at all",
-                Likeness.ENTERED: "Assumed",
-                Likeness.FROM_VALUES: "From values",
-            },
-            shared="likeness",
-        ),
-        "user_share": Field(
-            "Share ρ of the variance between users",
-            "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
-            "had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
-            asked="Share of the variance between users, assumed",
-            slider=(0.0, 1.0, 0.05),
-            width=300,
-            shared="user_share",
-        ),
-        "value_variance": of_values(
-            "σ² (unit squared)",
-            "In the values' unit, squared.",
-            sentence="σ²",
-            asked="Variance entered",
-            first=0.1,
-            width=170,
-            shared="value_variance",
-        ),
+        **ASSUMED,
         "own_cap": Field(
             "Compare your own bound",
             "Optional: a bound you use today, in rows per user.",

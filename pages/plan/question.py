@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import Likeness, Target, VarianceSource
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import DEFAULT_DELTA, FIRST_LINES, LONGEST, Objective, PlanParameters, usual
-from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
+from pages.mean.question import ASSUMED
+from pages.shared.base.question import Facet, From, Question, public, range_end
 from pages.shared.base.round_numbers import rounded_out
 
 
@@ -108,52 +109,10 @@ QUESTION = Question(
             as_list=True,
             width=180,
         ),
-        "target": public(
-            "A mean is that of",
-            "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
-            "from the mean of the population that users and their rows are drawn from.",
-            names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
-            shared="target",
-        ),
-        "variance_source": public(
-            "Known of its values",
-            "How much they scatter, σ². The worst case is B²/4. For the mean of this table, From values computes the "
-            "error on the values themselves.",
-            names={
-                VarianceSource.WORST_CASE: "Worst case",
-                VarianceSource.FROM_VALUES: "From values",
-                VarianceSource.ENTERED: "Entered",
-            },
-            shared="variance_source",
-        ),
-        "value_variance": of_values(
-            "σ² (unit squared)",
-            "In the values' unit, squared.",
-            sentence="σ²",
-            asked="Variance entered",
-            first=0.1,
-            width=170,
-            shared="value_variance",
-        ),
-        "likeness": public(
-            "Rows of one user are alike",
-            "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0.",
-            asked="How alike rows of one user are",
-            names={
-                Likeness.INDEPENDENT: "Not at all",
-                Likeness.ENTERED: "Assumed",
-                Likeness.FROM_VALUES: "From values",
-            },
-            shared="likeness",
-        ),
-        "user_share": Field(
-            "Share ρ of the variance between users",
-            "An assumption. Purchases had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
-            asked="Share of the variance between users, assumed",
-            slider=(0.0, 1.0, 0.05),
-            width=300,
-            shared="user_share",
-        ),
+        **ASSUMED,
+        # Beside other numbers it is to be said what these are about.
+        "target": replace(ASSUMED["target"], label="A mean is that of", asked="A mean is that of"),
+        "variance_source": replace(ASSUMED["variance_source"], label="Known of its values"),
     },
     also=From.PUBLIC.each(
         "tabs",
