@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.column_names import shown
 
@@ -34,6 +34,8 @@ PICTURES, LABELS = 0x00000803, 0x00000801
 """What an IDX file of bytes begins with: three dimensions, and one."""
 SIDE = 28
 """Of a picture, pixels."""
+MOST_LEVELS = 20
+"""Of a category: each pair of levels is a reading, and each level a column."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,12 @@ def unpacked(file: File) -> bytes:
     except (OSError, EOFError, zlib.error):
         raise refusal(f"{shown(file.name)} is a damaged gzip file", remedy="Get it again") from None
     if len(found) > MOST_BYTES:
-        raise refusal(f"{shown(file.name)} is larger than {MOST_BYTES:,} bytes once it is unpacked")
+        raise _too_large(file)
     return found
+
+
+def _too_large(file: File) -> InvalidInput:
+    return refusal(f"{shown(file.name)} is larger than {MOST_BYTES:,} bytes once it is unpacked")
 
 
 FIRST_LABELS = {"MNIST": (5, 0, 4, 1, 9, 2, 1, 3, 1, 4), "FashionMNIST": (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)}
@@ -197,14 +203,21 @@ def pictures(files: Sequence[File]) -> Pictures:
 def _of_arrays(file: File) -> Pictures:
     names = ("x_train", "y_train")
     try:
-        with np.load(io.BytesIO(file.content), allow_pickle=False) as held:
-            found = {name: held[name] for name in names if name in held.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
+        with zipfile.ZipFile(io.BytesIO(file.content)) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+        # No more of a member is unpacked than its size says.
+        if size <= MOST_BYTES:
+            with np.load(io.BytesIO(file.content), allow_pickle=False) as held:
+                found = {name: held[name] for name in names if name in held.files}
+    except Exception:  # Damaged ones raise errors of a dozen kinds, and claims of huge arrays two more.
         raise refusal(
             f"{shown(file.name)} is no .npz file of plain arrays", remedy="Get it again, or bring IDX files"
         ) from None
+    if size > MOST_BYTES:
+        raise _too_large(file)
     for name in names:
-        if name not in found:
+        # What is no array in there comes as its bytes.
+        if not isinstance(found.get(name), np.ndarray):
             raise refusal(f"{shown(file.name)} has no array {name}")
     images, labels = (found[name] for name in names)
     if images.dtype != np.uint8 or labels.dtype.kind not in "iu":
@@ -225,7 +238,7 @@ def _idx(file: File, magic: int) -> Bytes | None:
     with the highest byte first, and then the bytes.
 
     Raises:
-        InvalidInput: Its length is not what its head says.
+        InvalidInput: Its length is not what its head says, or it holds nothing.
     """
     if not file.content.startswith((b"\x00\x00\x08", b"\x1f\x8b")):
         return None
@@ -235,7 +248,8 @@ def _idx(file: File, magic: int) -> Bytes | None:
     rank = magic & 0xFF
     head = 4 + 4 * rank
     lengths = [int(n) for n in np.frombuffer(content[4:head].ljust(4 * rank, b"\x00"), ">u4")]
-    if len(content) != head + math.prod(lengths):
+    # None of nothing, too: of no pictures with sides of 2^32 NumPy makes no array.
+    if 0 in lengths or len(content) != head + math.prod(lengths):
         raise refusal(
             f"{shown(file.name)} says that it holds {' x '.join(f'{n:,}' for n in lengths)} bytes, and holds "
             f"{max(len(content) - head, 0):,}",
@@ -322,7 +336,7 @@ def _columns(file: File, content: bytes, between: str) -> pd.DataFrame:
             usecols=[0, 1, 2],
             dtype={0: np.int64, 1: np.int64, 2: np.float64},
         )
-    except ValueError:  # What pandas says quotes the line.
+    except (ValueError, OverflowError):  # What pandas says quotes the line.
         raise refusal(
             f"{shown(file.name)} has a line without a user, a film and a rating", remedy="Get it again"
         ) from None
@@ -336,7 +350,7 @@ def reviews(files: Sequence[File]) -> Grouped:
             several, the one with most bytes is read.
 
     Raises:
-        InvalidInput: There is none, or a rating is no number.
+        InvalidInput: There is none, a rating is no number, or a property has one level or more than `MOST_LEVELS`.
 
     Source: Epasto et al. 2020, appendix E.1.1.
     """
@@ -350,6 +364,12 @@ def reviews(files: Sequence[File]) -> Grouped:
         found = _with_columns(file, named)
         if found is not None:
             features = {name: found[name].to_numpy(str) for name in ("effectiveness", "side effects")}
+            for name, values in features.items():
+                if not 2 <= np.unique(values).size <= MOST_LEVELS:
+                    raise refusal(
+                        f"{name} in {shown(file.name)} must have 2 to {MOST_LEVELS} levels, as a category has",
+                        remedy="Get it again",
+                    )
             return _grouped(file, found, features, "rating")
     raise refusal(
         "no file of reviews was given",

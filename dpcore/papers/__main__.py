@@ -36,6 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
         "--runs", type=int, default=None, help="of each figure on such data; its own number by default"
     )
     asked = parser.parse_args(arguments)
+    if asked.runs is not None and asked.runs < 1:
+        parser.error("--runs must be at least 1")
     figures = [named(key) for key in asked.figures] or list(FIGURES)
     if asked.data is not None:
         _on_data(figures, asked.data, asked.runs)
@@ -57,11 +59,11 @@ def _on_data(figures: list[PaperFigure], folder: Path, runs: int | None) -> None
             continue
         try:
             made = figure.brings.figure(files)
+            begun = time.perf_counter()
+            found = made.compute(None if runs is None else tuple(range(1 if made.exact else runs)))
         except InvalidInput as refused:
             print(f"{figure.name}: left out. {refused}", flush=True)
             continue
-        begun = time.perf_counter()
-        found = made.compute(None if runs is None else tuple(range(1 if made.exact else runs)))
         assert found is not None  # Nobody stops it.
         print(f"{made.name}, on {made.data}: {time.perf_counter() - begun:.0f} s. {said(made, found)}")
         print("\n".join(table(made, found)), flush=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.answer.paper_figure import PaperFigure
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import problems_of
 from dpcore.common.markdown import plain
 from dpcore.data.published import File
 from dpcore.papers import FIGURES
@@ -61,8 +61,8 @@ def _read(of: PaperFigure, given: list[UploadedFile]) -> None:
             if figure.brings is not None and figure.brings.what == of.brings.what:
                 made = figure.brings.figure(files)
                 paper.bring(figure, replace(made, key=f"{figure.key}-{digest[:8]}"))
-    except InvalidInput as refused:
-        ENTRY.refuse(refused.problems, [file.name for file in files])
+    except Exception as error:  # Whatever it is, the page stays usable.
+        ENTRY.refuse(problems_of(error), [file.name for file in files])
     else:
         ENTRY.refuse(())
     ENTRY.drop(given)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -26,6 +28,21 @@ def npz(**arrays: np.ndarray) -> bytes:
     into = io.BytesIO()
     np.savez_compressed(into, **arrays)
     return into.getvalue()
+
+
+def zipped(**members: bytes) -> bytes:
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(f"{name}.npy", content)
+    return into.getvalue()
+
+
+def npy(length: int) -> bytes:
+    """The head of an array of so many bytes, and two of them."""
+    into = io.BytesIO()
+    np.lib.format.write_array_header_1_0(into, {"descr": "|u1", "fortran_order": False, "shape": (length,)})
+    return into.getvalue() + b"\0\0"
 
 
 @pytest.mark.parametrize(
@@ -70,11 +87,34 @@ def test_fashion_is_told_from_digits_by_its_first_labels() -> None:
         ([File("a.npz", npz(x_train=PIXELS.astype(float), y_train=LABELS))], "must hold bytes"),
         ([File("a.npz", npz(x_train=np.array([{}]), y_train=LABELS))], "plain arrays"),
         ([File("a.npz", b"PK\x03\x04 and no more")], "plain arrays"),
+        # Claims of more than there is.
+        ([File("a.npz", zipped(x_train=npy(10**12), y_train=npy(2)))], "plain arrays"),
+        ([File("a.npz", zipped(x_train=npy(10**20), y_train=npy(2)))], "plain arrays"),
+        ([File("a.npz", zipped(x_train=b"no array", y_train=npy(2)))], "no array x_train"),
+        ([File("i", struct.pack(">4I", 0x803, 0, 2**32 - 1, 2**32 - 1)), File("l", idx(LABELS))], "holds 0"),
+        ([File("i", struct.pack(">4I", 0x803, *[2**32 - 1] * 3)), File("l", idx(LABELS))], "holds 0"),
     ],
 )
 def test_other_pictures_are_refused(files: list[File], sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         published.pictures(files)
+
+
+def test_what_would_not_fit_is_refused_packed_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "MOST_BYTES", 5_000)
+    for bomb in (npz(x_train=np.zeros_like(PIXELS), y_train=LABELS), gzip.compress(idx(PIXELS))):
+        with pytest.raises(InvalidInput, match="larger than 5,000 bytes once it is unpacked"):
+            published.pictures([File("packed", bomb)])
+
+
+def test_a_damaged_npz_is_refused_wherever_the_damage_is() -> None:
+    whole, rng = npz(x_train=PIXELS[:1], y_train=LABELS[:1]), np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(whole)
+        # Behind the mark that tells that it is a zip file.
+        damaged[int(rng.integers(4, len(whole)))] = int(rng.integers(256))
+        with contextlib.suppress(InvalidInput):
+            published.pictures([File("a.npz", bytes(damaged))])
 
 
 DAT = b"7::31::2.5::1260759144\n7::1029::3::1260759179\n15::31::4::1260759182\n"
@@ -105,6 +145,8 @@ def test_what_is_no_file_of_ratings_is_refused() -> None:
         published.ratings([File("movies.dat", b"31::Dangerous Minds (1995)::Drama\n")])
     with pytest.raises(InvalidInput, match="without a user, a film and a rating"):
         published.ratings([File("ratings.dat", DAT * 40 + b"secret::31::4::1\n")])
+    with pytest.raises(InvalidInput, match="without a user, a film and a rating"):
+        published.ratings([File("ratings.dat", DAT + b"9" * 30 + b"::31::4::1\n")])
 
 
 REVIEWS = (
@@ -117,6 +159,7 @@ REVIEWS = (
 
 def test_reviews_of_drugs_are_read_as_their_tsv_and_reduced() -> None:
     short = "drug,rating,effectiveness,side_effects\nx,3,Ineffective,No Side Effects\n"
+    short += "x,4,Effective,Mild Side Effects\n"
     for files in (
         [File("drugLibTrain_raw.tsv", REVIEWS.encode())],
         [File("s.csv", short.encode()), File("d.tsv", REVIEWS.encode())],
@@ -131,9 +174,12 @@ def test_reviews_of_drugs_are_read_as_their_tsv_and_reduced() -> None:
         ]
         assert found.features["side effects"][2] == "Severe Side Effects"
         assert found.sizes.tolist() == [2, 1]
-    assert published.reviews([File("s.csv", short.encode())]).labels.tolist() == [3.0]
+    assert published.reviews([File("s.csv", short.encode())]).labels.tolist() == [3.0, 4.0]
     with pytest.raises(InvalidInput, match=r"(?i)rating is no number in row 2"):
         published.reviews([File("d.tsv", REVIEWS.replace("\t10\t", "\tten\t").encode())])
+    for few in (short.rpartition("x,4")[0], short + "".join(f"x,3,level {n},b\n" for n in range(19))):
+        with pytest.raises(InvalidInput, match="must have 2 to 20 levels"):
+            published.reviews([File("s.csv", few.encode())])
     with pytest.raises(InvalidInput, match=r"(?i)no file of reviews"):
         published.reviews([File("d.tsv", b"a\tb\n1\t2\n")])
 

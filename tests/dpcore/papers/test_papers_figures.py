@@ -244,6 +244,9 @@ def test_files_of_a_folder_are_computed_by_the_command(
     assert "table 1, drugs, on drugs" in said_there
     assert "Best weights, paper" in said_there
     assert "huang et al. 2023, table 1: left out" in said_there.lower()
+    with pytest.raises(SystemExit):
+        main(["--data", str(tmp_path), "--runs", "0"])
+    assert "--runs must be at least 1" in capsys.readouterr().err
 
 
 def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
