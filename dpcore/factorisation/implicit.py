@@ -125,13 +125,13 @@ class ImplicitFit:
 
     Attributes:
         model: The item vectors; its settings have the ridge that was used.
-        counts: Noisy counts, shape (num_items,); None where the scheme needs none.
+        counts: Noisy counts, shape (num_items,).
         spending: The budget, and the noise that it sets.
         scheme: Who got the budget.
     """
 
     model: ImplicitModel
-    counts: FloatArray | None
+    counts: FloatArray
     spending: Spending
     scheme: Scheme
 

@@ -50,7 +50,6 @@ OF_SCHEME: Mapping[Recommender, Scheme] = {
     Recommender.ADAPTIVE: Scheme.ADAPTIVE,
 }
 RECOMMENDERS = tuple(Recommender)
-MOST_TEST_USERS = 2_000
 TEST_SHARE = 0.2
 """Of what a test user chose, this is to be recalled; the rest is known. Source: Liang et al. 2018, as in the paper."""
 
@@ -68,8 +67,8 @@ class ImplicitStudy:
         count_share: Share of the budget for noisy counts.
         exponent: mu of the adaptive weights.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
-        test_users: Probability with which a user is held out of training; of more than `MOST_TEST_USERS` the first are
-            tested.
+        test_users: Probability with which a user is held out of training; of more than `measures.RECALL_USERS` the
+            first are tested.
         repeats: Seeds; each has its own split and noise, shared by all models.
         seed: Of all randomness.
         compared: Which models are fitted.

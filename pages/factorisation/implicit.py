@@ -8,12 +8,13 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import ShouldStop
 from dpcore.factorisation.answer import FactorisationFound, recommending
 from dpcore.factorisation.answer.plots import BUCKET_NAMES
 from dpcore.factorisation.implicit import chosen
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, run
-from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
+from dpcore.factorisation.parameters import CHOICE_SPREAD, RatingSource
 from pages.factorisation.question import QUESTION
 from pages.shared.base import tables
 from pages.shared.card import cards
@@ -55,21 +56,24 @@ def show(found: FactorisationFound) -> None:
     if held is None:
         return
     question, result = held
+    # Of the ratings that it was trained on: those in use may be others by now.
+    disclosure: Provenance = question[0]
     if question != asked:
         st.caption(":material/history: This is for earlier settings; train again for the new ones.")
     if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
         st.info("Stopped before the first model was done.", icon=":material/stop_circle:")
         return
     st.markdown(recommending.sentence(result, parameters.epsilon))
-    plots.draw_titled(recommending.recall(result, found.table.disclosure))
-    _show_table(result, parameters)
-    cards.label(found.table.disclosure)
+    plots.draw_titled(recommending.recall(result, disclosure))
+    _show_table(result)
+    cards.label(disclosure)
 
 
-def _question(found: FactorisationFound) -> tuple[object, ...]:
+def _question(found: FactorisationFound) -> tuple[Provenance, *tuple[object, ...]]:
+    """What a training answers: the ratings, their provenance first, and what is run, without the page's epsilon."""
     parameters = found.parameters
     study = replace(parameters.implicit_study, epsilons=(1.0,))
-    return found.table.key, study, parameters.train_epsilons, parameters.chosen_from
+    return found.table.disclosure, found.table.key, study, parameters.train_epsilons, parameters.chosen_from
 
 
 def _start(found: FactorisationFound) -> None:
@@ -86,7 +90,7 @@ def _start(found: FactorisationFound) -> None:
     jobs.start(JOB, _question(found), work, heavy=True)
 
 
-def _show_table(result: ImplicitResult, parameters: FactorisationParameters) -> None:
+def _show_table(result: ImplicitResult) -> None:
     """Recall of each model by popularity, at the largest epsilon that is done."""
     done = np.isfinite(result.recall[:, :, 0, 0]).all(axis=0)
     if not done.any():

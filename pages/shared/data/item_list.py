@@ -63,7 +63,8 @@ def _said(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     held = sum(each in names for each in data.task_names)
     return (
         f"{why} Your list has {wording.number(len(names))} names; it names {wording.number(held)} of the "
-        f"{wording.number(len(data.task_names))} {plain(items)} in the data."
+        f"{wording.number(len(data.task_names))} {plain(items)} in the data"
+        + (" (computed from private data: do not publish)." if data.is_private else ".")
     )
 
 

@@ -306,6 +306,13 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "This is for earlier settings; train again" in shown_texts(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
+    # What was trained on private ratings stays labelled so where generated ones are in use.
+    assert "do not publish" not in shown_texts(trained)
+    done = trained.session_state[job]
+    public, done.question = done.question, (Disclosure.PRIVATE, *done.question[1:])
+    fine(trained.run())
+    assert "computed from private data: do not publish" in shown_texts(trained)
+    done.question = public
 
 
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
@@ -366,7 +373,10 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
         (nearest,) = [one.value for one in at.dataframe if "Adaptive" in one.value.columns]
         assert all(str(cell).startswith(called) for cell in nearest.to_numpy().ravel())
         assert not any("diary" in text for text in (shown_texts(at), nearest.to_csv()))
-    assert "it names 40 of the 40 items in the data" in shown_texts(at)
+    assert (
+        "it names 40 of the 40 items in the data (computed from private data: do not publish)"
+        in shown_texts(at)
+    )
 
 
 def test_train_again_and_stop_keeps_the_earlier_result(
