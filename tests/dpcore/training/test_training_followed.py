@@ -366,12 +366,12 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
     monkeypatch.setattr(
         descent, "noise_of", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
     )
-    rows = generated(120, informative=2)
-    mechanism = pace.by_rule(Mechanism(2.0, 1e-6))
+    rows = generated(120, informative=2, signal=60.0)
+    mechanism = pace.by_rule(Mechanism(20.0, 1e-6))
     told = []
     model = release.train_once(rows, mechanism, cell, told.append)
     assert told == [model.facts]
-    assert 1.99 < model.facts.epsilon <= 2.0
+    assert 19.9 < model.facts.epsilon <= 20.0
     if cell is FOLLOWED:
         theta, bound = followed_without_noise(rows, mechanism)
         # A user at the very bound may count once more or less on the grid, which moves the bound a little.
