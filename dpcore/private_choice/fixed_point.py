@@ -6,12 +6,14 @@ floating-point sums could not promise a sensitivity.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from dpcore.common.errors import refusal
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 
 RESOLUTION = 2**20
@@ -51,3 +53,34 @@ def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
 def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
     """What ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
+
+
+class SumsOverUsers(ABC):
+    """A condition on sums over users, which a candidate meets where they reach a public target."""
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
+        return RESOLUTION
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """The sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
+
+        Those that jump nowhere have shape (1, c).
+        """
+        return tails(histogram, candidates) * RESOLUTION
+
+    @abstractmethod
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """What the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
+        targets = self.targets(candidates)
+        below, beyond = targets - statistics[..., 0, :], statistics[..., -1, :] - targets
+        return np.asarray(np.maximum(np.maximum(below, beyond), 0))
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """`far` in steps, with every user so many times there, shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)

@@ -32,7 +32,7 @@ alone, or the private part of it has moved to the side of the query:
 - The bound of a quantile of values, by the paper's bound on its error: (*) of `weights` with another A, so that
   both conditions of a mean hold as they are (`dpcore.private_choice.release_bounds`).
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
-  (1 - q) #{s_l <= t} - q #{s_l > t} against 0: a user adds 1 - q or -q.
+  q #{s_l > t} - (1 - q) #{s_l <= t} against 0: a user adds q or q - 1.
 
 Where a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
 target lies between the limits from the left and from the right; the distance is that to this interval. A
@@ -57,7 +57,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice.cap_distance import too_high, too_low
-from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps, scaled, tails
+from dpcore.private_choice.fixed_point import FAR, RESOLUTION, SumsOverUsers, in_steps
 from dpcore.private_choice.table_scores import OfMean, TableCap, TableSmooth
 
 CAP_ROUNDING = 2**12
@@ -69,7 +69,7 @@ COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 
 
 @dataclass(frozen=True)
-class SmoothMean(OfMean):
+class SmoothMean(OfMean, SumsOverUsers):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
@@ -77,10 +77,6 @@ class SmoothMean(OfMean):
     """
 
     whole = False
-
-    def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
-        return RESOLUTION
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
@@ -94,16 +90,9 @@ class SmoothMean(OfMean):
             found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
         return found
 
-    def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
-    ) -> IntArray:
-        """|sum_l (1 - h / s_l)_+ - h / A| in steps, shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
-
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances from `statistics` of shape (..., 1, c), shape (..., c)."""
-        targets = np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
-        return np.asarray(np.abs(statistics[..., 0, :] - targets))
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """h / A in steps, shape (c,)."""
+        return np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -164,7 +153,7 @@ class CapMean(OfMean):
 
 
 @dataclass(frozen=True)
-class RankedSum:
+class RankedSum(SumsOverUsers):
     """The best bound T on what one user adds to a sum of rows, by bias plus mean noise.
 
     Attributes:
@@ -195,24 +184,9 @@ class RankedSum:
         more = min(STEADY / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + more, 1e12))
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
-        return RESOLUTION
-
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """#{x >= T} and #{x > T} in steps, shape (2, c)."""
-        return tails(histogram, candidates) * RESOLUTION
-
-    def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
-    ) -> IntArray:
-        """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
-
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
-        target = in_steps(Fraction(self.price) + Fraction(self.margin))
-        return np.maximum(np.maximum(statistics[..., 1, :] - target, target - statistics[..., 0, :]), 0)
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """Price and margin in steps, the same for every candidate."""
+        return np.asarray(in_steps(Fraction(self.price) + Fraction(self.margin)))
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -231,7 +205,7 @@ class RankedSum:
 
 
 @dataclass(frozen=True)
-class RisingPrice:
+class RisingPrice(SumsOverUsers):
     """The best cap T of a learner, by the rows cut and a privacy term that grows as a power of T.
 
     Attributes:
@@ -249,31 +223,11 @@ class RisingPrice:
             problems.between(1e-300, 1e300, scale=self.scale)
             problems.between(-0.999, 9.0, power=self.power)
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
-        return RESOLUTION
-
     def targets(self, candidates: FloatArray) -> IntArray:
         """How many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
             wanted: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
         return np.array([in_steps(float(one)) for one in wanted], dtype=np.int64)
-
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """#{s >= T} and #{s > T} in steps, shape (2, c)."""
-        return tails(histogram, candidates) * RESOLUTION
-
-    def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
-    ) -> IntArray:
-        """Distance in steps of the target from [#{s > T}, #{s >= T}], shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
-
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
-        targets = self.targets(candidates)
-        above, from_on = statistics[..., 1, :], statistics[..., 0, :]
-        return np.asarray(np.maximum(np.maximum(above - targets, targets - from_on), 0))
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -294,7 +248,7 @@ class RisingPrice:
 
 
 @dataclass(frozen=True)
-class SizeQuantile:
+class SizeQuantile(SumsOverUsers):
     """A quantile of the users' numbers of rows.
 
     Attributes:
@@ -319,20 +273,13 @@ class SizeQuantile:
         return max(self._below, RESOLUTION - self._below)
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """(1 - q) #{s < t} - q #{s >= t}, and the same with <= and >, in steps, shape (2, c)."""
-        above = tails(histogram, candidates)
-        # (1 - q) (m - above) - q above = (1 - q) m - above.
-        return (RESOLUTION - self._below) * np.int64(histogram.num_users) - RESOLUTION * above
+        """q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
+        # q above - (1 - q) (m - above) = above - (1 - q) m.
+        return super().statistics(histogram, candidates) - (RESOLUTION - self._below) * histogram.num_users
 
-    def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
-    ) -> IntArray:
-        """Distance of 0 from [(1 - q) #{s < t} - q #{s >= t}, the same with <= and >], in steps, shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
-
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances from `statistics` of shape (..., 2, c), shape (..., c)."""
-        return np.maximum(np.maximum(statistics[..., 0, :], -statistics[..., 1, :]), 0)
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """0, shape ()."""
+        return np.asarray(0)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0

@@ -33,8 +33,7 @@ Source: ours, from the model of `dpcore.mean.counts_only`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -43,11 +42,10 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
-from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Reached
 from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
-from dpcore.private_choice.fixed_point import RESOLUTION, in_steps, scaled
+from dpcore.private_choice.fixed_point import RESOLUTION, SumsOverUsers, in_steps
 
 TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
 """Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
@@ -84,7 +82,7 @@ class OfMean:
 
 
 @dataclass(frozen=True)
-class _OfTable(OfMean, ABC):
+class _OfTable(OfMean, SumsOverUsers):
     user_share: float
 
     def __post_init__(self) -> None:
@@ -92,10 +90,6 @@ class _OfTable(OfMean, ABC):
             problems.between(0.0, 1.0, user_share=self.user_share)
             with problems.collecting():
                 super().__post_init__()
-
-    def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
-        return RESOLUTION
 
     @abstractmethod
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
@@ -116,19 +110,12 @@ class _OfTable(OfMean, ABC):
         """D_h."""
         return self.user_share * (REACH - 1.0) * h + (1.0 - self.user_share) / 2.0
 
-    def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
-    ) -> IntArray:
-        """|sum_l g(s_l) / D_h - h / (A D_h)| in steps, shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
-
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances from `statistics` of shape (..., 1, c), shape (..., c)."""
-        targets = [
-            in_steps(Fraction(h) / (Fraction(self.trade_off) * Fraction(self._most(h))))
-            for h in candidates.tolist()
-        ]
-        return np.asarray(np.abs(statistics[..., 0, :] - np.array(targets)))
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """h / (A D_h) in steps, shape (c,)."""
+        each = (
+            Fraction(h) / (Fraction(self.trade_off) * Fraction(self._most(h))) for h in candidates.tolist()
+        )
+        return np.array([in_steps(target) for target in each])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
