@@ -170,8 +170,9 @@ class _Stopped(Exception):
     """The search was asked to end."""
 
 
-@functools.lru_cache(maxsize=256)
-def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
+def multiplier(
+    examples: int, rate: float, epsilon: float, delta: float, steps: int, should_stop: ShouldStop = never
+) -> float | None:
     """The least noise by the accounting of privacy losses, to 0.1 % and from above; never above `multiplier_at_most`.
 
     Args:
@@ -180,22 +181,14 @@ def multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: 
         epsilon: Of all steps together.
         delta: Likewise.
         steps: T.
+        should_stop: Asked before each step of the search.
 
     Returns:
-        Standard deviation of the noise on the sum, in clip norms. Seconds of work.
+        Standard deviation of the noise on the sum, in clip norms; None where it was stopped. Seconds of work.
 
     Raises:
         InvalidInput: No noise was found.
     """
-    multiplier = search_multiplier(examples, rate, epsilon, delta, steps, never)
-    assert multiplier is not None
-    return multiplier
-
-
-def search_multiplier(
-    examples: int, rate: float, epsilon: float, delta: float, steps: int, should_stop: ShouldStop
-) -> float | None:
-    """As `multiplier`; None where it was stopped, which is asked before each step of the search."""
     enough = multiplier_at_most(examples, rate, epsilon, delta, steps)
     if rate >= 1.0:
         return enough

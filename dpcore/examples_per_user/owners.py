@@ -115,12 +115,6 @@ class Kept:
         return int(self.kept.sum())
 
     @property
-    def most_of_a_user(self) -> int:
-        """Records kept of the user who has most, recomputed: never above the bound."""
-        kept = self.kept[self.ownership.record]
-        return int(np.bincount(self.ownership.user[kept], minlength=1).max())
-
-    @property
     def gap(self) -> float:
         """How much more there might be, as a share of what is kept; 0 is proved to be the most."""
         return (self.at_most - self.count) / max(self.count, 1)

@@ -172,7 +172,7 @@ class LearningCap:
 
     Attributes:
         fraction: tau_0 = tau / n.
-        cap: tau in rows per user; whole from `best_cap`, real from `best_fraction`.
+        cap: tau in rows per user; whole from `optimal_cap.best_cap`, real from `population.best_fraction`.
         bias: Twice the bound on the bias there.
         finite_sample: Finite-sample term there.
         privacy: Privacy term there.

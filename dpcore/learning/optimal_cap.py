@@ -145,28 +145,32 @@ def best_cap(
     problem: BiasProblem,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
+    whole: bool = True,
 ) -> LearningCap:
-    """The best whole cap between one row and n, proved by branch and bound.
+    """The best cap between one row and n, proved by branch and bound.
 
     Args:
         problem: The question.
         progress: Told the settled share of the range, from 0 to 1.
         should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
+        whole: Whether tau = tau_0 n is a whole number.
 
     Returns:
-        `LearningCap`; its certificate covers every whole cap. Above the heaviest user's size nothing changes
+        `LearningCap`; its certificate covers every such cap. Above the heaviest user's size nothing changes
         but the forms in tau_0 alone.
     """
-    return _best(problem, True, progress, should_stop)
-
-
-def best_fraction(
-    problem: BiasProblem,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> LearningCap:
-    """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
-    return _best(problem, False, progress, should_stop)
+    histogram, n = problem.histogram, float(problem.histogram.num_rows)
+    minimum = minimise(
+        lambda caps: problem.split(_statistics(histogram, caps), n),
+        1.0,
+        largest_cap(problem),
+        whole=whole,
+        tolerance=TOLERANCE,
+        progress=progress,
+        should_stop=should_stop,
+    )
+    at = _statistics(histogram, np.asarray(minimum.argument))
+    return choice(problem, at, minimum, n, minimum.argument, _ended(minimum, float(at.users_capped) == 0.0))
 
 
 def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
@@ -206,27 +210,6 @@ def largest_cap(problem: BiasProblem) -> float:
     """Beyond it no cap changes anything."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
-
-
-def _best(
-    problem: BiasProblem,
-    whole: bool,
-    progress: Progress,
-    should_stop: ShouldStop,
-) -> LearningCap:
-    histogram = problem.histogram
-    n = float(histogram.num_rows)
-    minimum = minimise(
-        lambda caps: problem.split(_statistics(histogram, caps), n),
-        1.0,
-        largest_cap(problem),
-        whole=whole,
-        tolerance=TOLERANCE,
-        progress=progress,
-        should_stop=should_stop,
-    )
-    at = _statistics(histogram, np.asarray(minimum.argument))
-    return choice(problem, at, minimum, n, minimum.argument, _ended(minimum, float(at.users_capped) == 0.0))
 
 
 def _ended(found: Minimum, nobody_capped: bool) -> str:

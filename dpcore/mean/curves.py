@@ -8,7 +8,6 @@ turning points the error only rises or only falls.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -229,18 +228,3 @@ def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[f
         if low <= bound <= high:
             return low, high
     return bound, bound
-
-
-def inverse_of_increasing(
-    function: Callable[[float], float], target: float, low: float, high: float
-) -> float:
-    """Where an increasing function reaches a value, to the last digit; the nearer end where it lies outside."""
-    for _ in range(STEPS):
-        middle = (low + high) / 2.0
-        if not low < middle < high or math.isclose(low, high, rel_tol=1e-15):
-            break
-        if function(middle) < target:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0

@@ -155,10 +155,15 @@ NORMAL_95 = 1.96
 def user_share(clamped: Clamped) -> UserShare:
     """The intraclass correlation with an interval that leaves each user out in turn.
 
+    One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
+    between and within users and n_0 = (n - sum s_l^2 / n) / (m - 1), it is
+    (MSB - MSW) / (MSB + (n_0 - 1) MSW); nan where it cannot be told (one user, or nobody with two rows).
+
     The usual interval for normal values is several times too narrow where users differ in size and are not normal;
     that of the jackknife is about right (`tests/dpcore/mean/test_user_share.py` measures both).
 
-    Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate as in `between_user_share`.
+    Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
+        McCulloch, *Variance Components* (1992), section 3.6.
     """
     estimate = float(_correlation(_Sums.of(clamped)))
     if math.isnan(estimate):
@@ -169,22 +174,6 @@ def user_share(clamped: Clamped) -> UserShare:
     spread = float(((told - told.mean()) ** 2).sum()) * (m - 1) / m if told.size > 1 else math.inf
     half = NORMAL_95 * math.sqrt(spread)
     return UserShare(estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
-
-
-def between_user_share(clamped: Clamped) -> float:
-    """Share of the variance of a row that lies between users: the intraclass correlation.
-
-    One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
-    between and within users and n_0 = (n - sum s_l^2 / n) / (m - 1), it is
-    (MSB - MSW) / (MSB + (n_0 - 1) MSW), set to 0 where negative.
-
-    Returns:
-        A share in [0, 1]; nan where it cannot be told (one user, or nobody with two rows).
-
-    Source: Searle, Casella and McCulloch, *Variance Components* (1992), section 3.6.
-    """
-    estimate = float(_correlation(_Sums.of(clamped)))
-    return estimate if math.isnan(estimate) else min(max(estimate, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -219,7 +208,7 @@ class _Sums:
 
 
 def _correlation(of: _Sums) -> FloatArray:
-    """The estimate of `between_user_share`, not cut at 0; nan where it cannot be told."""
+    """The estimate of `user_share`, not cut at 0; nan where it cannot be told."""
     m, n = of.users, of.rows
     told = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):

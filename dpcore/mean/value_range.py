@@ -301,14 +301,6 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
     return _choice(Weighted(problem, threshold), _known(problem, lower))
 
 
-def error_map(
-    problem: ValueRangeProblem, thresholds: npt.ArrayLike, uppers: npt.ArrayLike, lower: float
-) -> FloatArray:
-    """Root of f over h and U at one L, in the values' unit, shape (h, U); one pass over the rows for each h."""
-    high = np.asarray(uppers, dtype=np.float64)
-    return np.array([Weighted(problem, h).parts(lower, high).error for h in np.atleast_1d(thresholds)])
-
-
 def _known(problem: ValueRangeProblem, lower: float | None) -> float | None:
     values = problem._sorted[0]
     if lower is None:

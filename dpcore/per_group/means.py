@@ -69,16 +69,6 @@ class MeanMoments:
     sum_noise: float
     rows_noise: float
 
-    @property
-    def sum_variance(self) -> FloatArray:
-        """Variance of the sum, noise included."""
-        return self.sum_sampling + self.sum_noise**2
-
-    @property
-    def rows_variance(self) -> FloatArray:
-        """Variance of the number of rows, noise included."""
-        return self.rows_sampling + self.rows_noise**2
-
 
 @dataclass(frozen=True)
 class MeanChoice:

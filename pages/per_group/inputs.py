@@ -13,8 +13,6 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout, value_range
 from pages.shared.session import session, stand_ins
 
-OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
-
 
 def offered(data: Dataset) -> list[Statistic]:
     """The statistics that the data have what is needed for."""

@@ -10,7 +10,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import options
-from dpcore.examples_per_user.noise import search_multiplier, takes_too_long
+from dpcore.examples_per_user.noise import multiplier, takes_too_long
 from dpcore.examples_per_user.options import Option, Options
 from dpcore.examples_per_user.parameters import ExamplesParameters, Way
 
@@ -73,7 +73,7 @@ class ExactNoise:
 
     def search(self, should_stop: ShouldStop = never) -> float | None:
         """Answer it, in seconds; None where it was stopped."""
-        return search_multiplier(self.examples, self.rate, self.epsilon, self.delta, self.steps, should_stop)
+        return multiplier(self.examples, self.rate, self.epsilon, self.delta, self.steps, should_stop)
 
 
 def quick(histogram: ContributionHistogram, parameters: ExamplesParameters) -> ExamplesFound:

@@ -24,7 +24,6 @@ GROUPS_LEAK = (
     "**Groups and pair were read off private data.** Which groups there are tells who is in them: enter how many are "
     "on a public list, or select groups privately (*More settings*)."
 )
-NBSP = "\N{NO-BREAK SPACE}"
 
 
 def amount(view: PerGroupFound, value: float) -> str:

@@ -253,5 +253,5 @@ def test_a_search_that_is_stopped_has_no_result() -> None:
         asked += 1
         return asked > 1
 
-    assert noise.search_multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
+    assert noise.multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
     assert asked == 2

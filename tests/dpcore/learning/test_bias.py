@@ -52,7 +52,7 @@ def test_best_cap_beats_every_whole_cap(
     assert best.certificate.proves(1.0001e-6)
     assert best.total == pytest.approx(smallest, rel=1.0001e-6, abs=1e-15)
     assert best.certificate.lower_bound <= smallest * (1 + 1e-9)
-    real = optimal_cap.best_fraction(problem)
+    real = optimal_cap.best_cap(problem, whole=False)
     assert real.total <= best.total * (1 + 1.1e-6)
     assert real.certificate.lower_bound <= smallest * (1 + 1e-9)
 
@@ -76,7 +76,7 @@ def test_linear_noise_caps_the_top_few(constant: float) -> None:
     problem = BiasProblem(
         histogram=ContributionHistogram.from_counts(counts), epsilon=1.0, privacy=PrivacyTerm.linear(constant)
     )
-    best = optimal_cap.best_fraction(problem)
+    best = optimal_cap.best_cap(problem, whole=False)
     p = np.sort(counts / counts.sum())[::-1]
     u = p[math.floor(constant / 2.0)]
     expected = 2.0 * np.maximum(p - u, 0.0).sum() + constant * u

@@ -16,7 +16,7 @@ from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import holding
 from dpcore.mean.population import Population
 from dpcore.mean.this_table import AtHand, TableValues
-from dpcore.mean.user_effects import between_user_share, clamp, user_share
+from dpcore.mean.user_effects import clamp, user_share
 
 LIMITS = (-4.0, 6.0)
 few_values = st.lists(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=4), min_size=1, max_size=4)
@@ -244,7 +244,6 @@ def test_the_share_between_users_leaves_each_out_in_turn():
         return clamp(Values(codes, np.concatenate(users)), -50.0, 50.0)
 
     whole = user_share(share(per_user))
-    assert whole.used == pytest.approx(between_user_share(share(per_user)))
     parts = np.array([user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)])
     half = 1.96 * math.sqrt(39 / 40 * np.sum((parts - parts.mean()) ** 2))
     assert (whole.low, whole.high) == pytest.approx((max(whole.estimate - half, 0), whole.estimate + half))

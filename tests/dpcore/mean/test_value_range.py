@@ -150,9 +150,8 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     assert values is not None
     problem = ValueRangeProblem(values, 0.1)
     found = value_range.best_joint(problem)
-    over_upper = value_range.error_map(
-        problem, [found.threshold], np.linspace(found.lower + 1.0, 200.0, 100), found.lower
-    )
+    uppers = np.linspace(found.lower + 1.0, 200.0, 100)
+    over_upper = Weighted(problem, found.threshold).parts(found.lower, uppers).error
     assert found.error <= over_upper.min() * (1 + 1e-9)
     assert found.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).

@@ -182,7 +182,8 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     assert (m.sum_mean / np.maximum(m.rows_mean, 1.0))[:4] == pytest.approx(true, rel=1e-12)
     assert problem.centred_means[:4] == pytest.approx(true, rel=1e-12)
     # To first order the variance of a ratio with independent sums is (V_S + r^2 V_N) / N^2.
-    first = (m.sum_variance + problem.centred_means**2 * m.rows_variance) / np.maximum(m.rows_mean, 1.0) ** 2
+    of_sum, of_rows = m.sum_sampling + m.sum_noise**2, m.rows_sampling + m.rows_noise**2
+    first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.rows_mean, 1.0) ** 2
     loud = PerGroupProblem(PAIRS, asked(20.0))
     assert mean_squares(problem, 4, 18)[:4] == pytest.approx(first[:4] * (4 * 18 / 500) ** 2, rel=0.02)
     assert mean_error(problem, 4, 18) < mean_error(loud, 4, 18)
