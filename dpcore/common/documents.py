@@ -35,7 +35,7 @@ def choice_document(
         dataset: The data; their label stands at every number computed from them.
         release: What is released, a phrase.
         question: What the person entered, and what it means.
-        data: What was computed from the data before the question came up.
+        data: What was computed from the data before the question came up, besides how much there is of them.
         answer: What was computed to answer it.
         assumptions: Sentences.
         schema: Name and version of the form of question and answer.
@@ -44,7 +44,15 @@ def choice_document(
     return document(
         schema,
         question={"release": release, "label": "public input", **question},
-        data={"label": label, "name": dataset.name, "source": dataset.source, **data},
+        data={
+            "label": label,
+            "name": dataset.name,
+            "source": dataset.source,
+            "contribution": dataset.contribution.value,
+            "num_users": dataset.histogram.num_users,
+            "num_rows": dataset.histogram.num_rows,
+            **data,
+        },
         answer={"label": label, **answer},
         assumptions=list(assumptions),
     )

@@ -21,6 +21,7 @@ from dpcore.contributions import FloatArray
 
 ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
 """E|Z| of a standard normal variable."""
+DEFAULT_DELTA = 1e-6
 
 
 class NoiseKind(enum.Enum):

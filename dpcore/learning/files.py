@@ -71,11 +71,6 @@ def learning_choice_json(
         "neighbours": NEIGHBOURS.value,
         "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
     }
-    data = {
-        "contribution": dataset.contribution.value,
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
-    }
     answer = {
         "max_contributions": choice.max_contributions,
         "tau_0": choice.fraction,
@@ -89,4 +84,4 @@ def learning_choice_json(
         "caps_within_5_percent": list(within),
         **proof(choice.certificate),
     }
-    return choice_document(dataset, "learning under a bound", question, data, answer, learning.ASSUMPTIONS)
+    return choice_document(dataset, "learning under a bound", question, {}, answer, learning.ASSUMPTIONS)

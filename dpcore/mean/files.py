@@ -97,9 +97,6 @@ def mean_choice_json(
     private = isinstance(problem, private_counts.PrivateCountsProblem)
     setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
     data = {
-        "contribution": dataset.contribution.value,
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
         "value_variance": problem.value_variance,
         "value_variance_from": used.value,
         "value_variance_label": label if used is mean.VarianceSource.FROM_VALUES else "public input",

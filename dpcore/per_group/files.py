@@ -143,7 +143,6 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
     question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
     data = {
         "column": problem.sizes.label,
-        "num_users": dataset.histogram.num_users,
         "num_pairs": int(problem.sizes.pairs.sum()),
         "num_groups": problem.num_groups,
     }

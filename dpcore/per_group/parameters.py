@@ -19,7 +19,6 @@ from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
 from dpcore.per_group.selection_rules import SelectionRule
 
-DEFAULT_DELTA = 1e-6
 DEFAULT_SELECTION_SHARE = 0.5
 """Share of epsilon for selecting groups: libraries split evenly between the selection and one statistic."""
 

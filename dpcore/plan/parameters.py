@@ -18,7 +18,6 @@ from dpcore.plan import lines
 from dpcore.plan.budget import Budget, Program
 from dpcore.plan.lines import Line, Released
 
-DEFAULT_DELTA = 1e-6
 FIRST_LINES = "users; rows"
 LONGEST = 2000
 """Characters of all lines together."""

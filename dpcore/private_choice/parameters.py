@@ -21,7 +21,6 @@ from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParame
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TABLE_POWER, TableCap, TableSmooth
 
-DEFAULT_DELTA = 1e-6
 DELTA_RANGE = (1e-15, 0.5)
 DEFAULT_LARGEST = 10_000
 EXACT_UP_TO = 10

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from dpcore.common.documents import choice_document
+from dpcore.common.documents import choice_document, finite
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import ContributionHistogram
@@ -70,7 +69,6 @@ def choice_json(
         "mechanism": "exponential mechanism on the weighted rank",
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
     }
-    data = {"num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}
     answer = {
         "bound": bound,
         "bound_label": dataset.provenance.label,
@@ -79,7 +77,9 @@ def choice_json(
                 "weights": choice.kind.value,
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
-                "standard_error_over_subsamples": _figure(choice.standard_error),
+                "standard_error_over_subsamples": finite(
+                    choice.standard_error
+                ),  # One subsample alone has none.
                 "subsamples": choice.subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.ended,
@@ -100,11 +100,5 @@ def choice_json(
             for one in outputs
         ],
     }
-    return choice_document(
-        dataset, "quantile", question, data, answer, mechanism.assumptions(parameters.neighbours)
-    )
-
-
-def _figure(value: float) -> float | None:
-    # JSON knows no NaN: one subsample alone has no standard error.
-    return value if math.isfinite(value) else None
+    assumptions = mechanism.assumptions(parameters.neighbours)
+    return choice_document(dataset, "quantile", question, {}, answer, assumptions)

@@ -109,8 +109,6 @@ def choice_json(
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
     }
     data = {
-        "num_users": problem.num_users,
-        "num_rows": problem.num_rows,
         "feature_names": list(problem.feature_names),
         "residual_variance": problem.residual_variance,
         "residual_variance_label": "public input" if entered else dataset.provenance.label,

@@ -109,10 +109,4 @@ def _document(
     assumptions: Sequence[str],
 ) -> str:
     asked = {**question, "neighbours": nonnegative.NEIGHBOURS.value, "source": SOURCE}
-    data = {
-        "contribution": dataset.contribution.value,
-        "column": column,
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
-    }
-    return choice_document(dataset, release, asked, data, answer, assumptions)
+    return choice_document(dataset, release, asked, {"column": column}, answer, assumptions)

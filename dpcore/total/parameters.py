@@ -16,7 +16,6 @@ from dpcore.dataset import Dataset
 from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
 
-DEFAULT_DELTA = 1e-6
 HIGHEST_RANGE = (1e-6, 1e15)
 """Of a public maximum of a total, in the unit of its column."""
 DELTA_RANGE = (1e-15, 0.5)

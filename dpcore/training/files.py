@@ -144,8 +144,6 @@ def choice_json(
         ],
     }
     data = {
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
         "users_held_out": experiment.test.num_users,
     }
     release = "private linear classifier"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcore.examples_per_user import ExamplesParameters, Way
-from pages.shared.base.question import Facet, Field, From, Question, public
+from pages.shared.base.question import DELTA, Facet, Field, From, Question, public
 
 # Batch, steps and δ are constants of the training, which are fixed before the data are seen.
 QUESTION = Question(
@@ -19,11 +21,7 @@ QUESTION = Question(
     parameters=ExamplesParameters,
     own=("own_bound",),
     fields={
-        "delta": public(
-            "δ",
-            "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            width=100,
-        ),
+        "delta": replace(DELTA, width=100),
         "batch": public(
             "Batch B",
             "How many examples a step is expected to see. A public constant: it is not computed from the data.",

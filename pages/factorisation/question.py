@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpcore.dataset import Dataset
@@ -13,7 +14,7 @@ from dpcore.factorisation.parameters import (
     FactorisationParameters,
     RatingSource,
 )
-from pages.shared.base.question import Facet, Field, From, Question, public, range_end
+from pages.shared.base.question import DELTA, Facet, Field, From, Question, public, range_end
 from pages.shared.data import item_list
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
@@ -49,9 +50,7 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,
     fields={
-        "delta": public(
-            "δ", "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users."
-        ),
+        "delta": replace(DELTA, width=None),
         "source": public(
             "Ratings",
             "Your data need a column of items and a column of ratings, chosen in *Your data*.",

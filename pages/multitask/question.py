@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.shared.base.question import Facet, Field, From, Question, public
+from pages.shared.base.question import DELTA, Facet, Field, From, Question, public
 from pages.shared.data import item_list
 
 
@@ -43,11 +43,7 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
     fields={
-        "delta": public(
-            "δ",
-            "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            width=110,
-        ),
+        "delta": DELTA,
         "source": public(
             "Users and tasks",
             "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noise_error import DEFAULT_DELTA
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import (
-    DEFAULT_DELTA,
     DEFAULT_SELECTION_SHARE,
     Objective,
     PerGroupParameters,
     Statistic,
 )
 from dpcore.per_group.selection_rules import SelectionRule
-from pages.shared.base.question import Facet, Field, From, Question, public, range_end
+from pages.shared.base.question import (
+    HIGHEST,
+    LOWEST,
+    NOISE,
+    SHARED_DELTA,
+    Facet,
+    Field,
+    From,
+    Question,
+    public,
+)
 from pages.shared.base.round_numbers import rounded_out
 
 
@@ -113,28 +123,11 @@ QUESTION = Question(
             first=10.0,
             width=120,
         ),
-        "lower": range_end(
-            "Lowest L", sentence="Lowest value L", asked="Lowest value, L", width=86, shared="lower"
-        ),
         # Five fields, the button and their gaps fill the line.
-        "upper": range_end(
-            "Highest U", sentence="Highest value U", asked="Highest value, U", width=86, shared="upper"
-        ),
-        "noise": public(
-            "Noise",
-            "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-            names={kind: kind.value for kind in NoiseKind},
-            shared="noise",
-        ),
-        # Like ε it is published with every release.
-        "delta": public(
-            "δ",
-            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-            sentence="δ",
-            first=DEFAULT_DELTA,
-            width=110,
-            shared="delta",
-        ),
+        "lower": replace(LOWEST, label="Lowest L", width=86),
+        "upper": replace(HIGHEST, label="Highest U", width=86),
+        "noise": NOISE,
+        "delta": SHARED_DELTA,
         "neighbours": public(
             "Neighbouring data",
             "Add or remove one user, as libraries do, or replace one by another, which needs more noise.",

@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan.budget import Program
-from dpcore.plan.parameters import DEFAULT_DELTA, FIRST_LINES, LONGEST, Objective, PlanParameters, usual
+from dpcore.plan.parameters import FIRST_LINES, LONGEST, Objective, PlanParameters, usual
 from pages.mean.question import ASSUMED
-from pages.shared.base.question import Facet, From, Question, public, range_end
+from pages.shared.base.question import (
+    HIGHEST,
+    LOWEST,
+    NOISE,
+    NOT_FROM_DATA,
+    SHARED_DELTA,
+    Facet,
+    From,
+    Question,
+    public,
+)
 from pages.shared.base.round_numbers import rounded_out
 
 
@@ -71,36 +80,15 @@ QUESTION = Question(
                 Objective.LARGEST: "Least largest",
             },
         ),
-        "noise": public(
-            "Mechanism",
-            "Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both.",
-            names={kind: kind.value for kind in NoiseKind},
-            shared="noise",
+        "noise": replace(
+            NOISE,
+            label="Mechanism",
+            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares "
+            "both.",
         ),
-        "delta": public(
-            "δ",
-            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-            sentence="δ",
-            first=DEFAULT_DELTA,
-            width=110,
-            shared="delta",
-        ),
-        "lower": range_end(
-            "Lowest, L",
-            "Values below count as L. Public: from what the quantity is, not from data.",
-            sentence="Lowest value L",
-            asked="Lowest value, L",
-            width=102,
-            shared="lower",
-        ),
-        "upper": range_end(
-            "Highest, U",
-            "Values above count as U. Public: from what the quantity is, not from data.",
-            sentence="Highest value U",
-            asked="Highest value, U",
-            width=102,
-            shared="upper",
-        ),
+        "delta": SHARED_DELTA,
+        "lower": replace(LOWEST, help=f"Values below count as L. {NOT_FROM_DATA}"),
+        "upper": replace(HIGHEST, help=f"Values above count as U. {NOT_FROM_DATA}"),
         "program": public(
             "Noise as drawn by",
             "Errors are those of the noise that its program draws: libraries split the budget of a mean in halves.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcore.common.alike import ASSUMED_SHARE
-from dpcore.private_choice.parameters import DEFAULT_DELTA, DEFAULT_LARGEST, Relation, Wanted
+from dpcore.common.noise_error import DEFAULT_DELTA
+from dpcore.private_choice.parameters import DEFAULT_LARGEST, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from pages.private_choice.forms import Known, PageParameters
-from pages.shared.base.question import Facet, Field, From, Question, public
+from pages.shared.base.question import DELTA, Facet, Field, From, Question, public
 
 _PUBLIC = "Public: from what the quantity is, not from the data."
 QUESTION = Question(
@@ -55,13 +58,7 @@ QUESTION = Question(
             asked="Noise of a private copy",
             names={CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"},
         ),
-        "delta": public(
-            "δ",
-            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-            sentence="δ",
-            asked="δ of a private copy",
-            first=DEFAULT_DELTA,
-        ),
+        "delta": replace(DELTA, asked="δ of a private copy", first=DEFAULT_DELTA, width=None),
         # What the mechanism takes for public is public: nobody may read these off private data.
         "largest": public(
             "Public maximum of rows per user",

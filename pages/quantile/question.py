@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting, usual
-from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
+from pages.shared.base.question import (
+    HIGHEST,
+    LOWEST,
+    NOT_FROM_DATA,
+    Facet,
+    Field,
+    From,
+    Question,
+    of_values,
+    public,
+)
 from pages.shared.base.round_numbers import rounded_out
 
 BASE_FIELD = 174
 """Width in pixels of a field of the base distribution."""
-_UNIT = "In the values' unit. Public: from what the quantity is, not from data."
+_UNIT = f"In the values' unit. {NOT_FROM_DATA}"
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,22 +79,8 @@ QUESTION = Question(
         ),
         # The base's numbers should be public, but whoever sees the values may have read them off.
         # With more, Streamlit puts buttons into it that take the room of four digits.
-        "low": range_end(
-            "Lowest, L",
-            "No answer lies below. Public: from what the quantity is, not from data.",
-            sentence="Lowest value L",
-            asked="Lowest value, L",
-            width=102,
-            shared="lower",
-        ),
-        "high": range_end(
-            "Highest, U",
-            "No answer lies above. Public: from what the quantity is, not from data.",
-            sentence="Highest value U",
-            asked="Highest value, U",
-            width=102,
-            shared="upper",
-        ),
+        "low": replace(LOWEST, help=f"No answer lies below. {NOT_FROM_DATA}"),
+        "high": replace(HIGHEST, help=f"No answer lies above. {NOT_FROM_DATA}"),
         "center": of_values(
             "Mean of ν", _UNIT, sentence="Mean of ν", asked="Mean of the base", width=BASE_FIELD
         ),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.noise_error import Measure
 from dpcore.dataset import Contribution, Dataset
-from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared.base.question import Facet, Field, From, Question, of_values, public
+from dpcore.total.parameters import Summed, TotalParameters
+from pages.shared.base.question import NOISE, SHARED_DELTA, Facet, Field, From, Question, of_values, public
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,21 +44,8 @@ QUESTION = Question(
             asked="What is added up",
             names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
-        "mechanism": public(
-            "Mechanism",
-            "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-            names={kind: kind.value for kind in NoiseKind},
-            shared="noise",
-        ),
-        # Like ε it is published with every release.
-        "delta": public(
-            "δ",
-            "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-            sentence="δ",
-            first=DEFAULT_DELTA,
-            width=110,
-            shared="delta",
-        ),
+        "mechanism": replace(NOISE, label="Mechanism"),
+        "delta": SHARED_DELTA,
         "measure": public(
             "Error to minimise",
             "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "

@@ -9,7 +9,7 @@ from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import MAX_STEPS, Average, Pace
 from dpcore.training.parameters import MAX_SPLITS, DataSource, TrainingParameters
 from dpcore.training.weighting import Method
-from pages.shared.base.question import Field, From, Question, public
+from pages.shared.base.question import DELTA, Field, From, Question, public
 from pages.shared.data import table_upload
 
 # As on Regression: everything belongs to data that this page has for itself.
@@ -27,11 +27,7 @@ QUESTION = Question(
     own_file="loaded",
     parameters=TrainingParameters,
     fields={
-        "delta": public(
-            "δ",
-            "The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            width=110,
-        ),
+        "delta": DELTA,
         "neighbours": public(
             "Neighbouring data",
             "With one user more or less, or one replaced, nobody's number of rows is public, and the sum of "

@@ -77,11 +77,6 @@ def choice_json(data: Dataset, found: ExamplesFound) -> str:
         "neighbours": NEIGHBOURS.value,
         "source": "Charles et al. 2024, arXiv 2407.07737; Choquette-Choo et al. 2023, arXiv 2310.15526",
     }
-    about = {
-        "contribution": data.contribution.value,
-        "num_users": data.histogram.num_users,
-        "num_rows": data.histogram.num_rows,
-    }
     answer = {
         "way": of.way.value,
         "bound": of.bound,
@@ -97,5 +92,5 @@ def choice_json(data: Dataset, found: ExamplesFound) -> str:
     }
     assumed = (*ASSUMPTIONS, f"Not covered: {NOT_COVERED}")
     return choice_document(
-        data, "training with a bounded number of examples per user", question, about, answer, assumed
+        data, "training with a bounded number of examples per user", question, {}, answer, assumed
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanFound, exact_epsilon, find
@@ -19,7 +19,7 @@ from dpcore.plan.answer.words import amount
 from dpcore.plan.budget import Program
 from dpcore.plan.curves import RankCurve
 from dpcore.plan.lines import Released
-from dpcore.plan.parameters import DEFAULT_DELTA, Objective, PlanParameters
+from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.table import PlannedLine, planned, rank_v
 
 

@@ -11,13 +11,13 @@ from dpcore import total
 from dpcore.answer.against import Against
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import refusal
-from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total.parameters import DEFAULT_DELTA, TotalParameters, UserTotals, user_totals
+from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
 from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
 from dpcore.total.strategies import NoiseComparison, compare_noises
 

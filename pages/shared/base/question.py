@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.dataset import Dataset
 
 T = TypeVar("T")
@@ -128,6 +129,24 @@ range_end = functools.partial(of_values, published=True)
 """One end of the range that values are clamped to."""
 EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
 """The one field that all questions share."""
+NOT_FROM_DATA = "Public: from what the quantity is, not from data."
+DELTA = public(
+    "δ",
+    "At most this much probability that ε does not hold. Well below 1 / (number of users).",
+    sentence="δ",
+    width=110,
+)
+SHARED_DELTA = replace(DELTA, first=DEFAULT_DELTA, shared="delta")
+NOISE = public(
+    "Noise",
+    "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
+    names={kind: kind.value for kind in NoiseKind},
+    shared="noise",
+)
+LOWEST = range_end("Lowest, L", sentence="Lowest value L", asked="Lowest value, L", width=102, shared="lower")
+HIGHEST = range_end(
+    "Highest, U", sentence="Highest value U", asked="Highest value, U", width=102, shared="upper"
+)
 
 
 @dataclass(frozen=True)

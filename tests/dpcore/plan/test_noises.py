@@ -9,12 +9,11 @@ from scipy.stats import norm
 
 import dpcore as ss
 from dpcore.common import wording
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters, Program
 from dpcore.plan.answer import answered, find, noises
 from dpcore.plan.budget import unit_scale
-from dpcore.plan.parameters import DEFAULT_DELTA
 
 SHOP = samples.load("shop-events")
 USERS = SHOP.histogram.num_users
