@@ -44,7 +44,6 @@ BUILT_ON = {
         "per_group": "so are counts and sums per group",
         "quantile": "so are quantiles",
     },
-    "mean": {"total": "the largest error over all values is that of a sum of the users' rows"},
     "papers": {
         "regression": "it collects the figures that questions make of their paper",
         "training": "likewise",

@@ -7,8 +7,13 @@ meant. B = U - L; user l has the share p_l = s_l / n of the rows and weighs u_l,
 sum to 1, that is largest in size where every user with p_l > u_l has all values at one end and all others have theirs
 at the other: B sum (p_l - u_l)_+. For smooth weights u = min(h, s) / n_h, and h / n_h = t, only users of more than t n
 rows lose: B sum (p_l - t)_+. No weights with the largest weight t lose less, since u <= t. So the least over all
-weights is that of a sum of row counts with the upper bound T = t n, `dpcore.total`, over n and times B; t is at least
-1 / m, as the weights sum to 1.
+weights is that over t alone, from 1 / m on, as the weights sum to 1. The error is then B / n times that of a sum of row
+counts with the upper bound T = t n, as `dpcore.total` has it, and its square
+
+    L(T)^2 + 2 (T / epsilon)^2,    L(T) = sum_l (s_l - T)_+,
+
+is convex, and quadratic between two sizes, where q users have more than T rows: half its slope, 2 T / epsilon^2 - q L,
+is looked at in every size.
 
 **A cap that draws its rows** loses the same in expectation, and which rows it draws adds
 sum k (1 - k / s) V_l / n_h^2, k = min(h, s) and V_l the variance of the user's values: with c_l = k_l / n_h - p_l and
@@ -38,13 +43,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import total
-from dpcore.common import noise_error
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
-from dpcore.data.totals_per_user import Amounts
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,6 @@ class WorstProblem:
         histogram: Rows per user.
         epsilon: Privacy budget, above 0.
         value_bound: B = U - L, above 0, in the values' unit.
-        measure: What counts as the error of weights; of caps it is the root mean square.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
@@ -64,19 +64,11 @@ class WorstProblem:
     histogram: ContributionHistogram
     epsilon: float
     value_bound: float
-    measure: Measure = Measure.RMSE
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.of_kind(ContributionHistogram, histogram=self.histogram)
             problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-            problems.of_kind(Measure, measure=self.measure)
-
-    @cached_property
-    def as_total(self) -> total.TotalProblem:
-        """The sum of everybody's rows, bounded by T: its error over n, times B, is that of weights of at most T / n."""
-        amounts = Amounts.from_histogram(self.histogram)
-        return total.TotalProblem(amounts, self.epsilon, measure=self.measure)
 
     @cached_property
     def _rows(self) -> float:
@@ -87,9 +79,14 @@ class WorstProblem:
         h = np.minimum(np.asarray(bounds, dtype=np.float64), float(self.histogram.max_size))
         return np.asarray(h / self.histogram.kept_rows(h))
 
+    def error(self, lost: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
+        """Root mean square error where such a share is lost, beside Laplace noise for a user of the largest weight."""
+        noise = math.sqrt(2.0) / self.epsilon * np.asarray(largest_weight, dtype=np.float64)
+        return np.asarray(self.value_bound * np.hypot(lost, noise))
+
 
 def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
-    """The largest error of smooth weights over all values in [L, U], by the problem's measure.
+    """The largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
         problem: The question; counts are public.
@@ -99,13 +96,11 @@ def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
     t = problem.largest_weight(thresholds)
-    lost = problem.as_total.amounts.excess(t * problem._rows) / problem._rows
-    scale, bound = problem.as_total.unit_noise * t, problem.value_bound
-    return np.asarray(bound * noise_error.measured(problem.measure, NoiseKind.LAPLACE, lost, scale))
+    return problem.error(problem.histogram.excess(t * problem._rows) / problem._rows, t)
 
 
 def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
-    """The largest error over all values in [L, U] of any weights of users, by the problem's measure.
+    """The largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
         problem: The question; counts are public.
@@ -116,11 +111,7 @@ def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
     """
     u = np.asarray(weights, dtype=np.float64)
     share = problem.histogram.sizes / problem._rows
-    lost = np.maximum(share - u, 0.0) @ problem.histogram.users
-    scale = problem.as_total.unit_noise * float(u.max())
-    return problem.value_bound * float(
-        noise_error.measured(problem.measure, NoiseKind.LAPLACE, np.asarray(lost), np.asarray(scale))
-    )
+    return float(problem.error(np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
 
 
 def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
@@ -136,7 +127,7 @@ def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
     bounds = np.asarray(caps, dtype=np.float64)
     t = problem.largest_weight(bounds)
     squares = np.array([_cap_square(problem.histogram, h) for h in bounds.ravel()]).reshape(bounds.shape)
-    return np.asarray(problem.value_bound * np.sqrt(squares + 2.0 * (problem.as_total.unit_noise * t) ** 2))
+    return problem.error(np.sqrt(squares), t)
 
 
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
@@ -184,7 +175,9 @@ class WorstChoice:
     certificate: Certificate
 
 
-ARGUMENT = "all weights of users are covered: it is the problem of a sum of their rows"
+ARGUMENT = (
+    "all weights of users are covered: the error is convex in the largest one, and its slope was looked at"
+)
 
 
 def best_weights(problem: WorstProblem) -> WorstChoice:
@@ -194,19 +187,52 @@ def best_weights(problem: WorstProblem) -> WorstChoice:
         `WorstChoice`: smooth weights are among the best.
     """
     rows, histogram = problem._rows, problem.histogram
-    found = total.best_bound(problem.as_total)
     alike = rows / float(histogram.num_users)
-    bound = max(found.max_total, alike)
+    bound = max(_least_bound(problem), alike)
     threshold = _threshold_of(histogram, bound / rows)
     error = float(of_smooth(problem, threshold))
-    # Below one m-th no largest weight lies; the error of the sum is convex, so that it rises from there on.
-    lower = error if bound > found.max_total else found.certificate.lower_bound * problem.value_bound / rows
     return WorstChoice(
         threshold,
         float(problem.largest_weight(threshold)),
         error,
-        Certificate(error, min(lower, error), ARGUMENT),
+        Certificate(error, min(_lower_bound(problem, bound, alike), error), ARGUMENT),
     )
+
+
+def _least_bound(problem: WorstProblem) -> float:
+    """T where the slope turns: at a size, or on the piece below it, where q (R - q T) = 2 T / epsilon^2.
+
+    R and q are the rows and users above the piece.
+    """
+    histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
+    sizes = histogram.sizes.astype(np.float64)
+    above = histogram.pieces_at_sizes().users_above
+    k = int(np.argmax(noise * sizes >= above * histogram.excess(sizes, np.arange(1, sizes.size + 1))))
+    below = float(sizes[k - 1]) if k else 0.0
+    users = float(above[k - 1]) if k else float(histogram.num_users)
+    # No rows are cut at the largest size, so that there is one such k. From its left end the piece is written, as terms
+    # of one sign: R - q T = (excess there) - q (T - that end).
+    cut = float(histogram.excess(below, np.asarray(k)))
+    inside = below + (users * cut - noise * below) / (users**2 + noise)
+    return min(max(inside, below), float(sizes[k]))
+
+
+def _lower_bound(problem: WorstProblem, bound: float, least: float) -> float:
+    """What no largest weight goes below: a line under the convex square of the error, with a slope that it has there.
+
+    Args:
+        problem: The question.
+        bound: T, at least ``least``.
+        least: The T of weights that are all alike, below which there are none.
+    """
+    histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
+    more, as_many = histogram.sizes > bound, histogram.sizes >= bound
+    cut = float((histogram.users[more] * (histogram.sizes[more] - bound)).sum())
+    left, right = (noise * bound - float(histogram.users[part].sum()) * cut for part in (as_many, more))
+    slope = 2.0 * min(max(0.0, left), right)
+    most = max(float(histogram.max_size), bound)
+    falls = min(slope * (most - bound), -slope * (bound - least), 0.0)
+    return problem.value_bound / problem._rows * math.sqrt(max(cut**2 + noise * bound**2 + falls, 0.0))
 
 
 def _threshold_of(histogram: ContributionHistogram, largest_weight: float) -> float:

@@ -9,20 +9,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore import mean
+from dpcore import mean, total
 from dpcore.common.certificate import Certificate
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, usual, worst_values
 from dpcore.mean.answer import answered, beside
 from dpcore.mean.worst_values import WorstProblem
+from dpcore.total import TotalProblem
 
 
-def problem(counts: list[int], epsilon: float = 1.0, measure: Measure = Measure.RMSE, bound: float = 1.0):
-    return WorstProblem(ContributionHistogram.from_counts(counts), epsilon, bound, measure)
+def problem(counts: list[int], epsilon: float = 1.0, bound: float = 1.0):
+    return WorstProblem(ContributionHistogram.from_counts(counts), epsilon, bound)
 
 
 def tables(number: int, seed: int = 0) -> list[list[int]]:
@@ -57,8 +59,6 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
                 assert float(found) == pytest.approx(
                     bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
                 )
-                absolute = worst_values.of_smooth(problem(counts, epsilon, Measure.BOUND, bound), h)
-                assert float(absolute) == pytest.approx(bound * (worst + weight / epsilon), rel=1e-9)
 
 
 def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
@@ -127,21 +127,19 @@ def test_figures_by_hand() -> None:
     assert float(worst_values.of_smooth(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
     # A cap that keeps all rows draws nothing.
     assert float(worst_values.of_caps(asked, 10)) == pytest.approx(float(worst_values.of_smooth(asked, 10.0)))
-    # By bias plus mean noise the best weights lose what lies above the ceil(1 / epsilon)-th largest size.
-    counts = [1, 2, 3, 5, 8, 40, 90]
-    best = worst_values.best_weights(problem(counts, 0.5, Measure.BOUND))
-    assert best.largest_weight * sum(counts) == pytest.approx(40.0)
+    # One user of 90 rows of 149 above a bound T of 40 to 90: 90 - T = 2 T / epsilon^2 at epsilon = 2, T = 60.
+    best = worst_values.best_weights(problem([1, 2, 3, 5, 8, 40, 90], 2.0))
+    assert best.largest_weight * 149 == pytest.approx(60.0)
 
 
-@pytest.mark.parametrize("measure", list(Measure))
-def test_the_best_weights_are_best_of_all_weights(measure: Measure) -> None:
+def test_the_best_weights_are_best_of_all_weights() -> None:
     """The bias of weights u is B sum (p - u)_+, convex: least over all weights by a general solver, at each t."""
     import cvxpy as cp
 
     for counts in [*tables(4, seed=3), [1, 1, 1, 40], [3, 3, 3]]:
         share = np.array(counts) / sum(counts)
         for epsilon in (0.3, 3.0):
-            asked = problem(counts, epsilon, measure)
+            asked = problem(counts, epsilon)
             found = worst_values.best_weights(asked)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(float(worst_values.of_smooth(asked, found.threshold)))
@@ -153,13 +151,14 @@ def test_the_best_weights_are_best_of_all_weights(measure: Measure) -> None:
             for value in (found.largest_weight, 0.5 * (found.largest_weight + 1.0), 1.0, 1.0 / share.size):
                 t.value = value
                 lost.solve(solver=cp.CLARABEL)
-                bias, scale = float(lost.value), value / epsilon
-                there = {
-                    Measure.BOUND: bias + scale,
-                    Measure.ABSOLUTE: bias + scale * math.exp(-bias / scale),
-                    Measure.RMSE: math.hypot(bias, math.sqrt(2.0) * scale),
-                }[measure]
+                there = math.hypot(float(lost.value), math.sqrt(2.0) * value / epsilon)
                 assert there >= found.error * (1.0 - 1e-6)
+            of_sum = total.best_bound(
+                TotalProblem(Amounts.from_histogram(asked.histogram), epsilon, measure=Measure.RMSE)
+            )
+            if of_sum.max_total * share.size >= sum(counts):  # The sum of all rows, bounded by T, over n.
+                assert found.largest_weight == pytest.approx(of_sum.max_total / sum(counts), rel=1e-9)
+                assert found.error == pytest.approx(of_sum.certificate.value / sum(counts), rel=1e-9)
     half = Certificate(1.5 * found.error, found.certificate.lower_bound, "half an answer")
     assert not half.proves(0.1)
 
