@@ -24,6 +24,9 @@ MAX_SIZE = 10**12
 """Largest number of rows one user may have (float64 still holds every whole number far above it)."""
 MAX_USERS = 10**12
 """Largest number of users that may share one size."""
+BLOCK = 16_384
+"""Sizes looked at together: what a formula holds meanwhile stays in the processor's cache. A million sizes at once take
+three times as long."""
 
 
 class Pieces(NamedTuple):
@@ -264,6 +267,11 @@ class ContributionHistogram:
     @cached_property
     def _excess_from(self) -> FloatArray:
         return excess_sums(self.sizes.astype(np.float64), self._users_from)
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """All sizes in blocks of at most `BLOCK`."""
+        return tuple(slice(at, min(at + BLOCK, self.sizes.size)) for at in range(0, self.sizes.size, BLOCK))
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding however few they are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dpcore.answer.methods import Methods
@@ -75,7 +76,7 @@ class Answer:
         parameters: The question, as it was entered.
         found: What the mathematics found, the object that words and plots are made of.
         plots: By key, each computed when it is asked for; the main figure first.
-        methods: What a methods section says; None for nothing.
+        written: Makes what a methods section says, `methods`; None for nothing.
         choice: Question and answer as JSON with all digits; None for none.
         files: (name, content) of further files.
         setting: What the release is that the bound is for; None where nothing is released under a bound.
@@ -97,13 +98,18 @@ class Answer:
     parameters: Any = None
     found: Any = None
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
-    methods: Methods | None = None
+    written: Callable[[], Methods | None] | None = None
     choice: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
     error: float | None = None
     parts: tuple[ErrorPart, ...] = ()
+
+    @cached_property
+    def methods(self) -> Methods | None:
+        """What a methods section says; None for nothing."""
+        return None if self.written is None else self.written()
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:

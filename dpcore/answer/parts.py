@@ -1,4 +1,4 @@
-"""The parts of an error: one name and one colour each, in figure, card and beside a handle."""
+"""The parts of an error: one name and, by it, one colour each, in figure, card and beside a handle."""
 
 from __future__ import annotations
 
@@ -25,11 +25,6 @@ class Part:
     name: str
     column: str
 
-    @property
-    def look(self) -> Look:
-        """Whose colour it has."""
-        return LOOKS[self.name]
-
 
 @dataclass(frozen=True)
 class ErrorPart:
@@ -44,11 +39,6 @@ class ErrorPart:
     name: str
     value: float
     text: str
-
-    @property
-    def look(self) -> Look:
-        """Whose colour it has."""
-        return LOOKS[self.name]
 
 
 def parts(columns: Mapping[str, str]) -> tuple[Part, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dpcore.code.choice import Choice, Code, Released
@@ -19,16 +20,26 @@ themselves, or count a user once in a group."""
 Form = tuple[str, Released, Mapping[str, Any]]
 
 
+Forms = tuple[tuple[str, Choice | Several | Code], ...]
+
+
 @dataclass(frozen=True)
 class CodeChoice:
     """What can be carried away of an answer.
 
     Attributes:
-        forms: (name, choice), at least one: the cap and the smooth weights, say, or several releases from one budget.
-            A program that is no release, and hence the same in every library, stands there as it is.
+        made: Its `forms`, or what makes them once they are asked for.
     """
 
-    forms: tuple[tuple[str, Choice | Several | Code], ...]
+    made: Forms | Callable[[], Forms]
+
+    @cached_property
+    def forms(self) -> Forms:
+        """(name, choice), at least one: the cap and the smooth weights, say, or several releases from one budget.
+
+        A program that is no release, and hence the same in every library, stands there as it is.
+        """
+        return self.made() if callable(self.made) else self.made
 
 
 def of_data(dataset: Dataset) -> dict[str, Any]:

@@ -20,8 +20,8 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached, excess_sums, suffix_sums
-from dpcore.mean.curves import BoundCurve, Pieces, blocks
-from dpcore.mean.models import ALL_PIECES, Best, Growth, Losses, rows_only
+from dpcore.mean.curves import ALL_PIECES, Best, BoundCurve, Losses, Pieces, rows_only
+from dpcore.mean.models import Growth
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class CountsOnly:
         """The error of the weights, user by user: the sums on either side lose digits where most weights are p."""
         nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
         missed = 0.0
-        for block in blocks(self.histogram.sizes.size):
+        for block in self.histogram.blocks:
             x, p = self._effective[block], self.histogram.sizes[block] / self.histogram.num_rows
             missed += float((np.minimum(t - p, nu * x) ** 2 / x * self.histogram.users[block]).sum())
         return self.value_variance * missed + self.unit_noise * t**2
@@ -137,7 +137,7 @@ class CountsOnly:
         """
         sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
         reached = np.empty(sizes.size, dtype=bool)
-        for block in blocks(sizes.size):
+        for block in self.histogram.blocks:
             above = self._sums.taken(slice(block.start + 1, block.stop + 1))
             nu, t = self._line(sizes[block], above)
             reached[block] = t >= a * self._pull(above, nu, t)
@@ -180,7 +180,7 @@ class CountsOnly:
         a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
         nu, t = (float(part) for part in self._line(np.asarray(h), self._at(np.asarray(h))))
         total = leaning = cost = 0.0
-        for block in blocks(self.histogram.sizes.size):
+        for block in self.histogram.blocks:
             x, users = self._effective[block], self.histogram.users[block].astype(np.float64)
             p = self.histogram.sizes[block] / n
             pulls = np.maximum(nu - (t - p) / x, 0.0)

@@ -1,4 +1,4 @@
-"""Errors over the bound that may have several valleys: every piece between two sizes is looked at.
+"""What an error is made of, and errors with several valleys over the bound: every piece between sizes is looked at.
 
 Between two neighbouring sizes every error of this package is (a + b h + d h^2) / n_h^2 + c with
 n_h = S + q h, S the rows of the users below and q the users above. Its derivative has the sign of
@@ -8,7 +8,7 @@ turning points the error only rises or only falls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,15 +24,39 @@ STEPS = 200
 PROBES = 15
 """Bounds looked at at once within an interval: a call costs more than so many bounds in it."""
 
-BLOCK = 16_384
-"""Sizes looked at together: what a formula holds meanwhile stays in the processor's cache. A million sizes at once take
-three times as long."""
+
+@dataclass(frozen=True)
+class Losses:
+    """The parts of an error at given bounds, before the noise has its unit; each of the shape of the bounds.
+
+    Attributes:
+        shift: Bias before noise with its sign, in the values' unit.
+        sampling: Variance before noise, (unit)^2.
+        largest_weight: Weight of a user at the bound; all weights sum to 1.
+    """
+
+    shift: FloatArray
+    sampling: FloatArray
+    largest_weight: FloatArray
+
+    def error(self, unit_noise: float) -> FloatArray:
+        """Expected squared error, with ``unit_noise`` the variance of the noise for a user who holds all weight."""
+        return np.asarray(self.shift**2 + self.sampling + unit_noise * self.largest_weight**2)
 
 
-def blocks(number: int) -> Iterator[slice]:
-    """0 .. number in blocks of at most `BLOCK`, at least one."""
-    for start in range(0, max(number, 1), BLOCK):
-        yield slice(start, min(start + BLOCK, number))
+@dataclass(frozen=True)
+class Best:
+    """The best bound of one kind.
+
+    Attributes:
+        bound: In rows per user; whole for a cap.
+        certificate: The squared error there beside what no choice of this kind goes below.
+        ended: How the search ended, a sentence.
+    """
+
+    bound: float
+    certificate: Certificate
+    ended: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +118,7 @@ class BoundCurve:
     def _at_sizes(self) -> FloatArray:
         sizes = self.histogram.sizes
         found = np.empty(sizes.size)
-        for block in blocks(sizes.size):
+        for block in self.histogram.blocks:
             at = slice(block.start + 1, block.stop + 1)
             found[block] = self.error_after(sizes[block].astype(np.float64), at)
         return found
@@ -228,3 +252,15 @@ def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[f
         if low <= bound <= high:
             return low, high
     return bound, bound
+
+
+ALL_PIECES = "Exact: the best of every piece between two sizes."
+
+
+def rows_only(histogram: ContributionHistogram) -> str:
+    """How a search ended where there is nothing to search; empty where there is."""
+    if histogram.num_users == 1:
+        return "There is one user: every bound gives the same weights."
+    if histogram.sizes.size == 1:
+        return "All users have equally many rows: there is only one bound to choose."
+    return ""

@@ -13,7 +13,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.assumed import assumptions
+from dpcore.mean.parameters import assumptions
 from dpcore.report.csv_files import columns_csv
 
 

@@ -1,4 +1,4 @@
-"""What an error of a mean is made of, and what every model of users must be able to say."""
+"""Which mean is meant, how users weigh, and what every model of users must be able to say."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, Reached
-from dpcore.mean.curves import BoundCurve
+from dpcore.contributions import FloatArray, Reached
+from dpcore.mean.curves import Best, BoundCurve, Losses
 
 
 class Target(enum.Enum):
@@ -21,40 +20,6 @@ class Target(enum.Enum):
     """That of the rows in this very table."""
     POPULATION = "population"
     """That of the distribution which users and their rows come from."""
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The parts of an error at given bounds, before the noise has its unit; each of the shape of the bounds.
-
-    Attributes:
-        shift: Bias before noise with its sign, in the values' unit.
-        sampling: Variance before noise, (unit)^2.
-        largest_weight: Weight of a user at the bound; all weights sum to 1.
-    """
-
-    shift: FloatArray
-    sampling: FloatArray
-    largest_weight: FloatArray
-
-    def error(self, unit_noise: float) -> FloatArray:
-        """Expected squared error, with ``unit_noise`` the variance of the noise for a user who holds all weight."""
-        return np.asarray(self.shift**2 + self.sampling + unit_noise * self.largest_weight**2)
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best bound of one kind.
-
-    Attributes:
-        bound: In rows per user; whole for a cap.
-        certificate: The squared error there beside what no choice of this kind goes below.
-        ended: How the search ended, a sentence.
-    """
-
-    bound: float
-    certificate: Certificate
-    ended: str
 
 
 @dataclass(frozen=True)
@@ -119,15 +84,3 @@ class Model(Protocol):
 
     def cap_curve(self) -> BoundCurve:
         """The error of caps, for what needs more than the best one."""
-
-
-ALL_PIECES = "Exact: the best of every piece between two sizes."
-
-
-def rows_only(histogram: ContributionHistogram) -> str:
-    """How a search ended where there is nothing to search; empty where there is."""
-    if histogram.num_users == 1:
-        return "There is one user: every bound gives the same weights."
-    if histogram.sizes.size == 1:
-        return "All users have equally many rows: there is only one bound to choose."
-    return ""

@@ -16,8 +16,8 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached
-from dpcore.mean.curves import BoundCurve, Pieces
-from dpcore.mean.models import ALL_PIECES, Best, Growth, Losses, rows_only
+from dpcore.mean.curves import ALL_PIECES, Best, BoundCurve, Losses, Pieces, rows_only
+from dpcore.mean.models import Growth
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from dpcore.common.errors import refusal
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.counts_only import CountsOnly
-from dpcore.mean.curves import BoundCurve, holding
-from dpcore.mean.models import Best, Growth, Losses, Model, Target
+from dpcore.mean.curves import Best, BoundCurve, holding
+from dpcore.mean.models import Growth, Model, Target
 from dpcore.mean.population import Population
 from dpcore.mean.this_table import AtHand, TableValues
 
@@ -191,19 +191,17 @@ def _error(problem: MeanProblem, losses: weights.Losses) -> MeanError:
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """All parts of v(h); shapes and source as `smooth_variance`."""
     if problem.model is not None:
-        return _of_model(problem, problem.model.smooth(np.asarray(thresholds, dtype=np.float64)))
+        losses = problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
+        return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
     return _error(problem, weights.smooth_losses(problem.histogram, thresholds))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """All parts of v'(h); shapes and source as `capped_variance`."""
     if problem.model is not None:
-        return _of_model(problem, problem.model.capped(np.asarray(caps, dtype=np.float64)))
+        losses = problem.model.capped(np.asarray(caps, dtype=np.float64))
+        return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
     return _error(problem, weights.capped_losses(problem.histogram, caps))
-
-
-def _of_model(problem: MeanProblem, losses: Losses) -> MeanError:
-    return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:

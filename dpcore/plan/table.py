@@ -17,7 +17,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import assumed, private_counts, public_counts
+from dpcore.mean import private_counts, public_counts
+from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.read_values import ReadValues
 from dpcore.per_group import (
     PerGroupParameters,
@@ -180,7 +181,7 @@ def _mean(data: Dataset, parameters: PlanParameters) -> tuple[Curve, float, tupl
     problem, value = mean_problem(data, parameters)
     caps, every = caps_to_try(data.histogram.max_size, MOST_CAPS)
     alpha, beta = mean_parts(problem, caps, parameters.noise)
-    return BoundCurve(alpha, beta, caps, every=every), value, assumed.of_users(problem)
+    return BoundCurve(alpha, beta, caps, every=every), value, assumed_of_users(problem)
 
 
 def mean_parts(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpcore.answer import Answer
 from dpcore.code import Choice
+from dpcore.code.forms import CodeChoice
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import ReleaseFacts, rounded_up
@@ -197,7 +198,7 @@ def with_range(card: Answer) -> Answer:
             (name, replace(one, range_drawn=drawn.facts) if isinstance(one, Choice) else one)
             for name, one in found.forms
         )
-        found = replace(found, forms=forms)
+        found = CodeChoice(forms)
     if isinstance(
         card.disclosure, ReleaseFacts
     ):  # The bound was drawn, too, and the card has said what all of it is.

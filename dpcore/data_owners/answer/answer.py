@@ -49,6 +49,6 @@ def answered(
         parameters=parameters,
         found=of,
         plots=made,
-        methods=methods(of),
+        written=lambda: methods(of),
         choice=lambda: files.owners_choice_json(own, parameters, of.of, of.cap, of.disclosure),
     )

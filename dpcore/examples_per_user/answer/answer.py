@@ -52,7 +52,7 @@ def answered(data: Dataset, parameters: ExamplesParameters, found: ExamplesFound
             "examples-kept": lambda: plots.kept(of, kind),
             "examples-multiplier": lambda: plots.multipliers(of, kind),
         },
-        methods=methods(of, data),
+        written=lambda: methods(of, data),
         choice=lambda: choice_json(data, of),
         files={
             "examples_per_user.csv": lambda: columns_csv(

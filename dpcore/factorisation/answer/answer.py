@@ -43,7 +43,7 @@ def answered(
         parameters=of.parameters,
         found=of,
         plots=plots.plots(of),
-        methods=methods(of),
+        written=lambda: methods(of),
         files={}
         if result is None
         else {"factorisation_runs.csv": lambda: files.runs_csv(result, kind.label)},

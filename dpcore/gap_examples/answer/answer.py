@@ -70,7 +70,7 @@ def answered(
         parameters=parameters,
         found=of,
         plots={"gap-data": lambda: plots.variances(of, data)},
-        methods=methods(of, data, parameters),
+        written=lambda: methods(of, data, parameters),
         choice=lambda: files.instance_json(both, data.provenance),
         setting=ReleaseSetting(
             Released.MEAN,

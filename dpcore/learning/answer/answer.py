@@ -47,7 +47,7 @@ def answered(data: Dataset, parameters: LearningParameters, found: LearningFound
             "learning-bound": lambda: plots.bound(of, data, parameters.own_cap),
             "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
         },
-        methods=methods(of, data, parameters),
+        written=lambda: methods(of, data, parameters),
         choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
         files={
             "learning_curves.csv": lambda: columns_csv(

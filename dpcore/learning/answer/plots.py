@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
 from dpcore.answer.axes import ROWS
 from dpcore.answer.handle import Handle, some_users
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
+from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, parts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -19,7 +19,7 @@ from dpcore.learning.bias_bounds import BiasTerm
 NOTHING = Level("1: above, it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
 PARTS = parts({BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"})
-CURVES = tuple(Curve(part.name, "cap_rows", part.column, part.look) for part in PARTS)
+CURVES = tuple(Curve(part.name, "cap_rows", part.column, LOOKS[part.name]) for part in PARTS)
 # One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
 TERMS = {
     BiasTerm.WORST_CASE: (Look.CAP, "solid", 2.5),

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting
 from dpcore.code import Released
+from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts
 from dpcore.mean.answer import beside, code, methods, plots, ranges, words
 from dpcore.mean.answer.found import MeanFound, find, read_values
-from dpcore.mean.assumed import assumptions
-from dpcore.mean.parameters import MeanParameters
+from dpcore.mean.parameters import MeanParameters, assumptions
 
 
 def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
@@ -38,7 +38,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     }
     if clamped is not None:
         figures["mean-shift"] = lambda: plots.shift(of, data, clamped)
-    if ranges.offered(data):
+    if data.values is not None and ranges.offered(data):
         at = functools.cache(lambda: ranges.ranges(data, of, parameters))
         figures["mean-range-upper"] = lambda: ranges.over_upper(at(), data)
         figures["mean-range-lower"] = lambda: ranges.over_lower(at(), data)
@@ -54,12 +54,12 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
             ("Bound", of.cap.certificate, of.cap.ended),
             ("Smooth weights", of.smooth.certificate, of.smooth.ended),
         ),
-        code=code.of_mean(of, data, parameters),
+        code=CodeChoice(lambda: code.of_mean(of, data, parameters)),
         good_enough=words.good_enough(of),
         parameters=parameters,
         found=of,
         plots=figures,
-        methods=methods.methods(of, data, parameters),
+        written=lambda: methods.methods(of, data, parameters),
         choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
         setting=setting(of, data, parameters),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpcore import mean
 from dpcore.code import Released
-from dpcore.code.forms import CodeChoice, Form, cap_form, forms, of_data, smooth_form
+from dpcore.code.forms import CodeChoice, Form, Forms, cap_form, forms, of_data, smooth_form
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
@@ -14,11 +14,11 @@ from dpcore.mean.answer.beside import MEAN_OVER_USERS
 from dpcore.mean.answer.found import MeanFound
 
 
-def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
+def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """The best cap and the best smooth weights for a mean, and the mean over users: weights with a bound of one row."""
     relation = Neighbours.ADD_OR_REMOVE_USER if found.private_counts else Neighbours.REPLACE_VALUES
     grows = mean.growth(found.problem, found.smooth.threshold)
-    return mean_forms(
+    made = mean_forms(
         found.cap.max_contributions,
         found.smooth.threshold,
         relation,
@@ -28,6 +28,8 @@ def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> C
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(MEAN_OVER_USERS, Released.MEAN, {"threshold": 1.0})],
     )
+    assert made is not None  # The range is not empty, and no bound is below one row.
+    return made.forms
 
 
 def mean_forms(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -90,9 +91,14 @@ class MeanFound:
         """Whether contribution counts are private too; all errors are then delta-method approximations."""
         return self.usual is not None
 
-    def standard_error(self, cap: float) -> float:
-        """Root of the expected squared error at any cap, in the values' unit."""
-        return math.sqrt(float(mean.capped_variance(self.problem, cap)))
+    @cached_property
+    def error_name(self) -> str:
+        """What the error is called within a sentence: a standard error covers no shift."""
+        return "error" if self.of_table else "standard error"
+
+    def standard_errors(self, caps: Sequence[float]) -> list[float]:
+        """Roots of the expected squared error at any caps, in the values' unit."""
+        return [math.sqrt(one) for one in mean.capped_variance(self.problem, caps).tolist()]
 
 
 def read_values(data: Dataset, parameters: mean.MeanParameters) -> ReadValues | None:

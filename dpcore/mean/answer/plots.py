@@ -13,20 +13,20 @@ from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits
 from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, some_users, unit_draws
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, Part, parts
+from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, Part
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.found import MeanFound, bound_limits, offered_errors, weight_limits
-from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT, error_name
+from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
 def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     """The main figure: error against the bound, both methods, each split into its parts."""
     h, cap, smooth = found.bounds, found.cap, found.smooth
-    whole = error_name(found)
+    whole = found.error_name
     columns: dict[str, FloatArray] = {}
     items: list[Curve | Mark | Band] = []
     if found.usual is not None:
@@ -44,7 +44,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         items.append(Curve(f"Total, {name}", "bound", f"{key}_standard_error", look))
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
     of_cap = _parts(found)
-    items += [Curve(part.name, "bound", part.column, part.look) for part in of_cap]
+    items += [Curve(part.name, "bound", part.column, LOOKS[part.name]) for part in of_cap]
     if found.usual is not None:
         name = f"Total, {BOUNDED}, usual split of ε"
         items.append(Curve(name, "bound", "usual_split_standard_error", Look.USUAL))
@@ -52,7 +52,8 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Look.CAP))
     items.append(Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Look.SMOOTH, "circle"))
     if own_cap is not None:
-        items.append(Mark("Your own bound", own_cap, found.standard_error(own_cap), Look.OWN, "square"))
+        (own_error,) = found.standard_errors([own_cap])
+        items.append(Mark("Your own bound", own_cap, own_error, Look.OWN, "square"))
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
     totals = np.concatenate([of for name, of in columns.items() if name.endswith("_standard_error")])
     others = np.concatenate(
@@ -96,7 +97,9 @@ REACH = 5.0
 def _parts(found: MeanFound) -> tuple[Part, ...]:
     """What the error of a bound consists of."""
     columns = {SAMPLING: "cap_sampling_error", NOISE: "cap_privacy_noise"}
-    return parts({BIAS: "cap_shift"} | columns if found.problem.table is not None else columns)
+    if found.problem.table is not None:
+        columns = {BIAS: "cap_shift"} | columns
+    return tuple([Part(name, column) for name, column in columns.items()])
 
 
 def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> Handle:
@@ -165,7 +168,7 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
             found.smoothed.privacy_variance if read else found.smoothed.variance
         ),
     }
-    error, column = f"± {'the noise' if read else f'one {error_name(found)}'}", list(columns)[-1]
+    error, column = f"± {'the noise' if read else f'one {found.error_name}'}", list(columns)[-1]
     return Plot(
         "mean-shift",
         "When users differ",

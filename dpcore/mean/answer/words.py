@@ -8,7 +8,7 @@ from dataclasses import replace
 from dpcore import mean
 from dpcore.answer import Number
 from dpcore.answer.axes import ROWS
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
 from dpcore.dataset import Dataset
@@ -27,45 +27,30 @@ CLEAR_SLOPE = 3.0
 """From how many standard errors on users with more rows are said to have other values."""
 
 
-def error_name(found: MeanFound) -> str:
-    """What the error is called within a sentence: a standard error covers no shift."""
-    return "error" if found.of_table else "standard error"
-
-
 def numbers(found: MeanFound) -> tuple[Number, ...]:
     """Both choices, each with its error."""
-    cap, smooth = found.cap, found.smooth
-    rows = wording.counted(cap.max_contributions, "row")
+    cap, smooth, name = found.cap, found.smooth, found.error_name
+    about = _STANDARD_ERROR
+    if found.of_table:
+        about = _ERROR_READ if found.problem.table is not None else _ERROR_EXPECTED
+    errors = cap.standard_error, smooth.standard_error
+    noise = cap.privacy_variance / cap.variance, smooth.privacy_variance / smooth.variance
+    rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    per_user = wording.agreeing(smooth.threshold, "row per user", "rows per user")
+    texts = [wording.number(error) for error in errors]
+    notes = [f"({wording.percent(share)} noise)" for share in noise]
+    label, key = wording.capital(name), name.replace(" ", "_")
+    weighed = f"{label}, smooth weights"
+    bound = "Upper bound on contributions per user."
     return (
-        Number(
-            "Best bound",
-            rows,
-            "per user",
-            "Upper bound on contributions per user.",
-            cap.max_contributions,
-            ROWS,
-            "max_contributions",
-        ),
-        _error(wording.capital(error_name(found)), cap, found, ""),
-        Number(
-            "Bound of the smooth weights",
-            wording.number(smooth.threshold),
-            wording.agreeing(smooth.threshold, "row per user", "rows per user"),
-            _THRESHOLD,
-            smooth.threshold,
-            ROWS,
-            "threshold",
-        ),
-        _error(f"{wording.capital(error_name(found))}, smooth weights", smooth, found, "smooth_"),
+        Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS, "max_contributions"),
+        Number(label, texts[0], notes[0], about, errors[0], UNIT, key),
+        Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS, "threshold"),
+        Number(weighed, texts[1], notes[1], about, errors[1], UNIT, f"smooth_{key}"),
     )
 
 
-def _error(label: str, of: mean.CapChoice | mean.SmoothChoice, found: MeanFound, kind: str) -> Number:
-    note = f"({wording.percent(of.privacy_variance / of.variance)} noise)"
-    key, about = f"{kind}{error_name(found).replace(' ', '_')}", _STANDARD_ERROR
-    if found.of_table:
-        about = _ERROR_READ if found.problem.table is not None else _ERROR_EXPECTED
-    return Number(label, wording.number(of.standard_error), note, about, of.standard_error, UNIT, key)
+SMOOTH_BOUND = "Bound of the smooth weights"
 
 
 def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
@@ -73,7 +58,8 @@ def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
     cap = found.cap
     drawn, added = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
     shift = {BIAS: abs(cap.shift)} if found.problem.table is not None else {}
-    return said({**shift, SAMPLING: drawn, NOISE: added}, wording.number)
+    sizes = {**shift, SAMPLING: drawn, NOISE: added}
+    return tuple([ErrorPart(name, float(size), wording.number(size)) for name, size in sizes.items()])
 
 
 def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
@@ -99,9 +85,9 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
     if dataset.is_private and not found.private_counts:
         said["Where counts are private"] = COUNTS_TOO
     if parameters.own_cap is not None:
-        own = found.standard_error(parameters.own_cap)
+        (own,) = found.standard_errors([parameters.own_cap])
         said[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
-            f"{error_name(found)} {wording.number(own)}, {wording.change(own, cap.standard_error)}"
+            f"{found.error_name} {wording.number(own)}, {wording.change(own, cap.standard_error)}"
             " compared with the best bound."
         )
     return said
@@ -158,7 +144,7 @@ def _noise_share(found: MeanFound) -> float:
 def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
     best = found.cap.standard_error
     return (
-        f"numerator and denominator, released with ε/2 each, have {_an(error_name(found))} of "
+        f"numerator and denominator, released with ε/2 each, have {_an(found.error_name)} of "
         f"{wording.number(usual.cap.standard_error)} at their own best bound of "
         f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
         f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
@@ -329,9 +315,9 @@ def good_enough(found: MeanFound) -> str:
     if within[0] == within[1]:
         only = wording.counted(within[0], "row")
         if within[1] < found.problem.histogram.max_size:
-            return f"only {only}; every other bound is more than {share} worse in {error_name(found)}."
+            return f"only {only}; every other bound is more than {share} worse in {found.error_name}."
         smaller = (
-            f"every smaller bound is more than {share} worse in {error_name(found)}, and "
+            f"every smaller bound is more than {share} worse in {found.error_name}, and "
             if within[0] > 1
             else ""
         )
@@ -341,14 +327,13 @@ def good_enough(found: MeanFound) -> str:
 
 def _half_or_double(found: MeanFound) -> str:
     h, best = found.cap.max_contributions, found.cap.standard_error
-    parts = []
-    if h > 1:
-        half = max(h // 2, 1)
-        error = found.standard_error(half)
-        parts.append(f"half ({wording.number(half)}) costs {wording.change(error, best)}")
-    error = found.standard_error(2 * h)
-    parts.append(f"double ({wording.number(2 * h)}) costs {wording.change(error, best)}")
-    return ", ".join(parts) + f" in {error_name(found)}."
+    caps = ([("half", max(h // 2, 1))] if h > 1 else []) + [("double", 2 * h)]
+    errors = found.standard_errors([cap for _, cap in caps])
+    parts = [
+        f"{name} ({wording.number(cap)}) costs {wording.change(error, best)}"
+        for (name, cap), error in zip(caps, errors, strict=True)
+    ]
+    return ", ".join(parts) + f" in {found.error_name}."
 
 
 def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
@@ -367,7 +352,7 @@ def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
         sentence = f"The {name} mean differs from the plain mean by {wording.number(shift)}"
         if found.problem.table is None:
             errors = wording.number(abs(shift) / choice.standard_error, 2)
-            sentence += f", {errors} times the {error_name(found)} above, which does not contain this shift"
+            sentence += f", {errors} times the {found.error_name} above, which does not contain this shift"
         shifts.append(f"{sentence}.")
     return (*shifts, share_sentence(read))
 

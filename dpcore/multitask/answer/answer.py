@@ -49,6 +49,6 @@ def answered(
             "many-tasks-exponents": lambda: plots.exponents(of),
             "many-tasks-sizes": lambda: plots.sizes(of.tasks),
         },
-        methods=methods(of),
+        written=lambda: methods(of),
         bound=lambda: files.task_table(with_budget(of.weighed.chosen, of.budgets.exact)),
     )

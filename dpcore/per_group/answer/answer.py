@@ -63,7 +63,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         parameters=of.parameters,
         found=of,
         plots=drawn,
-        methods=methods.methods(of, data),
+        written=lambda: methods.methods(of, data),
         choice=lambda: _choice(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
@@ -106,7 +106,7 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         parameters=of.parameters,
         found=of,
         plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
-        methods=methods.of_distribution(of.parameters, of.pair, data),
+        written=lambda: methods.of_distribution(of.parameters, of.pair, data),
         choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
         setting=_setting(of.parameters, ""),
     )

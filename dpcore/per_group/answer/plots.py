@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.parts import LOOKS
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
@@ -81,7 +82,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         bound, seen = "max_groups" if by_groups else "max_amount", errors
         items = [Curve("Error of the pair", bound, "error", Look.TOTAL)]
         if squares is not None:  # A part is seen down to a tenth of the least error.
-            items += [Curve(part.name, bound, part.column, part.look) for part in handles.PARTS]
+            items += [Curve(part.name, bound, part.column, LOOKS[part.name]) for part in handles.PARTS]
             seen = np.append(errors, errors.min() / 10.0)
         items += [
             Mark(name, pair.max_groups if by_groups else pair.max_amount, pair.error, look, symbol)

@@ -55,7 +55,7 @@ def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None 
             "plan-errors": lambda: plots.errors(of, data),
             "plan-shares": lambda: plots.shares(of, data),
         },
-        methods=methods(of, data, parameters),
+        written=lambda: methods(of, data, parameters),
         choice=lambda: files.choice_json(
             data,
             parameters,

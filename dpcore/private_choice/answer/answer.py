@@ -47,7 +47,7 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
             ),
             "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
         },
-        methods=methods(of),
+        written=lambda: methods(of),
         setting=parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,

@@ -59,7 +59,7 @@ def answered(
             "quantile-near": lambda: plots.near(of, data),
             "quantile-paper": lambda: plots.paper(of, data),
         },
-        methods=methods(of, data),
+        written=lambda: methods(of, data),
         choice=lambda: files.choice_json(data, parameters, of.bound, (smooth, cap), of.outputs),
         files={
             "quantile_weights.csv": lambda: files.weights_csv(

@@ -51,7 +51,7 @@ def answered(
             "regression-predictions": lambda: plots.caps(of, ErrorOf.PREDICTIONS),
             "regression-weights": lambda: plots.weights(of),
         },
-        methods=methods(of),
+        written=lambda: methods(of),
         choice=lambda: files.choice_json(of.data, of.parameters, of.problem, of.ours, of.caps),
         bound=lambda: files.user_table(of.problem, of.ours),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
 from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
-from dpcore.answer.parts import BIAS, NOISE, parts
+from dpcore.answer.parts import BIAS, LOOKS, NOISE, parts
 from dpcore.common.privacy import Provenance
 from dpcore.start.answer.found import Tradeoff, axis_limits
 
@@ -22,7 +22,7 @@ def tradeoff(found: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot
     errors, share, best = found.errors, 1.0 / found.num_rows, found.best
     items: list[Item] = [
         Curve("Expected error", "bound", "expected_error", Look.TOTAL),
-        *(Curve(part.name, "bound", part.column, part.look) for part in PARTS),
+        *(Curve(part.name, "bound", part.column, LOOKS[part.name]) for part in PARTS),
     ]
     if best.max_total > 0:
         items.append(Mark("Sweet spot", best.max_total, best.absolute_error * share, Look.SMOOTH, "star"))

@@ -59,7 +59,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
                 strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        methods=methods.methods(of, data, parameters),
+        written=lambda: methods.methods(of, data, parameters),
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
@@ -95,7 +95,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         parameters=parameters,
         found=of,
         plots={"total-signed": lambda: plots.signed(of, data)},
-        methods=methods.signed_methods(of, data, parameters),
+        written=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
 from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
-from dpcore.answer.parts import BIAS, NOISE, parts
+from dpcore.answer.parts import BIAS, LOOKS, NOISE, parts
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
@@ -130,7 +130,7 @@ def _plot(
 
 def _curves(bias: str) -> list[Curve]:
     names = {BIAS: bias}
-    return [Curve(names.get(part.name, part.name), "bound", part.column, part.look) for part in PARTS]
+    return [Curve(names.get(part.name, part.name), "bound", part.column, LOOKS[part.name]) for part in PARTS]
 
 
 def _columns(errors: TotalErrors) -> dict[str, FloatArray]:

@@ -52,7 +52,7 @@ def answered(
             "training-accuracy": lambda: plots.bounds(of, Measure.ACCURACY, Over.ROWS),
             "training-sides": lambda: plots.sides(of),
         },
-        methods=methods(of),
+        written=lambda: methods(of),
         choice=lambda: files.choice_json(
             of.data.dataset, of.parameters, of.table, of.known, of.calibrated, of.best
         ),

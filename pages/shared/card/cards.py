@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.answer.parts import LOOKS
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.report.plotly_figures import LINES
@@ -60,7 +61,7 @@ def answer(card: Answer, key: str) -> None:
         if card.numbers:
             number, *others = card.numbers
             error = (others[0].label, others[0].text, others[0].note) if others else None
-            parts = [(part.name, part.text, LINES[part.look]["color"]) for part in card.parts]
+            parts = [(part.name, part.text, LINES[LOOKS[part.name]]["color"]) for part in card.parts]
             # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
             is_cost = run is not None and run.question.draws and not isinstance(card.disclosure, ReleaseFacts)
             copied = "" if is_cost else number.copied

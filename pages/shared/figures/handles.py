@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dpcore.answer import Plot
 from dpcore.answer.handle import Dots, Handle, Second
 from dpcore.answer.look import Look
-from dpcore.answer.parts import BIAS, Part
-from dpcore.common.privacy import Disclosure, kind_of
+from dpcore.answer.parts import BIAS, LOOKS, Part
+from dpcore.common.privacy import Disclosure
 from dpcore.report.plotly_figures import LINES
 
 DIGITS = 5
@@ -66,7 +66,7 @@ def _along(bounds: npt.ArrayLike, second: Second, plot: Plot) -> npt.ArrayLike:
 def _part(plot: Plot, part: Part) -> dict[str, Any]:
     return {
         "name": part.name,
-        "colour": LINES[part.look]["color"],
+        "colour": LINES[LOOKS[part.name]]["color"],
         "y": _short(plot.drawn[part.column]),
         # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
         "lacks": part.name == BIAS,
@@ -78,7 +78,7 @@ def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     found = {
         "what": dots.what,
         # What was not released may be looked at by whoever holds the data: it says where it comes from.
-        "alone": kind_of(plot.disclosure) is Disclosure.PRIVATE,
+        "alone": plot.disclosure is Disclosure.PRIVATE,
         "short": _short(plot.drawn[dots.short] if dots.short else nothing),
         "noise": _short(plot.drawn[dots.noise] if dots.noise else nothing),
         "draws": [_short(one) for one in dots.draws],

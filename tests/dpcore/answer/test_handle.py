@@ -12,6 +12,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import handle
+from dpcore.answer.parts import LOOKS
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
@@ -227,7 +228,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     drawn = {trace.name: trace for trace in plotly_figures.figure(plot).data}
     size, error = {part.name: part.value for part in answer.parts}, answer.numbers[1].value
     for part in found.parts:
-        assert told[part.name] == plotly_figures.LINES[part.look]["color"]
+        assert told[part.name] == plotly_figures.LINES[LOOKS[part.name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
             at = int(np.argmin(np.asarray(plot.drawn["error"])))
             assert float(np.asarray(plot.drawn[part.column])[at]) == pytest.approx(size[part.name])

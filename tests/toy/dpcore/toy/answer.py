@@ -30,7 +30,7 @@ def answered(data: Dataset, parameters: ToyParameters) -> Answer:
         parameters=parameters,
         found=heavy,
         plots={"toy-users": lambda: plot(data, "Users", 1.0), "toy-share": lambda: plot(data, "Share", 0.0)},
-        methods=Methods(
+        written=lambda: Methods(
             guarantee=guarantee(how, parameters.epsilon, protects),
             found=f"{added} It is {heavy}.",
             withheld=added,
