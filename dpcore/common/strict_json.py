@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import enum
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, shown
-from dpcore.common.errors import refusal
+from dpcore.common.errors import InvalidInput, refusal
 
 T = TypeVar("T")
 
@@ -110,6 +112,26 @@ class Part:
             if name not in members:
                 self.refuse(f"{name} is missing")
         return members if len(self.problems.found) == before else None
+
+    def each(
+        self, needed: Mapping[str, Reader], optional: Mapping[str, Reader] = MappingProxyType({})
+    ) -> dict[str, Any] | None:
+        """What the readers find at the members with their names, as `members`; None where anything is refused."""
+        before, found = len(self.problems.found), self.members(needed, optional)
+        if found is None:
+            return None
+        given = {name: read(found[name]) for name, read in {**needed, **optional}.items() if name in found}
+        # Where no more problems are noted, none shows.
+        return given if len(self.problems.found) == before < MOST_PROBLEMS else None
+
+    def made(self, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
+        """What is made of values that were read; None, with what it refuses noted here, where they do not fit."""
+        try:
+            return make(*values, **named)
+        except InvalidInput as refused:
+            for problem in refused.problems:
+                self.refuse(problem.what)
+        return None
 
     def named(self, most: int) -> dict[str, Part] | None:
         """The members of an object with any names, at most so many."""
@@ -206,6 +228,35 @@ class Part:
     def must_be(self, what: str) -> None:
         """Note that it must be something else."""
         self.refuse(f"this must be {what}; got {_kind(self.value)}")
+
+
+Reader = Callable[[Part], Any]
+
+
+def text(most: int) -> Reader:
+    """Reads a text of at most so many characters."""
+    return lambda part: part.text(most)
+
+
+def texts(most: int, longest: int) -> Reader:
+    """Reads at most so many texts."""
+    return lambda part: tuple(entry.text(longest) for entry in part.entries(most) or ())
+
+
+def whole(low: int, high: int) -> Reader:
+    """Reads a whole number."""
+    return lambda part: part.whole(low, high)
+
+
+def kind(of: type[enum.Enum]) -> Reader:
+    """Reads the value of one of these."""
+    names = {one.value: one for one in of}
+    return lambda part: part.one_of(names)
+
+
+def maybe(read: Reader) -> Reader:
+    """Reads what may be null."""
+    return lambda part: None if part.value is None else read(part)
 
 
 def _kind(value: Any) -> str:

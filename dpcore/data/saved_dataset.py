@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
-from dpcore.common.strict_json import Part, array
+from dpcore.common.strict_json import Part, Reader, array, kind, text, texts, whole
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
 from dpcore.dataset import (
@@ -47,12 +48,6 @@ _WORDS = {
     "pair_sizes": "how users spread over groups",
     "table": "features and labels",
 }
-
-
-_MEMBERS = (
-    *("name", "source", "disclosure", "privacy_unit", "contribution"),
-    *("notes", "digest", "histogram", "facets"),
-)
 
 
 @dataclass(frozen=True)
@@ -173,24 +168,31 @@ def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
     }
 
 
-FACTS = ("epsilon", "delta", "neighbours", "mechanism")
-
-
-def facts_of(found: dict[str, Part], part: Part) -> ReleaseFacts | None:
-    """What a release guarantees, from the members of ``part``; None, with the problems noted, where it is none."""
-    epsilon, delta = found["epsilon"].number(), found["delta"].number()
-    neighbours = found["neighbours"].one_of({relation.short: relation for relation in Neighbours})
-    mechanism = found["mechanism"].text(80)
+def _mechanism(part: Part) -> str | None:
+    mechanism = part.text(80)
     if mechanism is not None and not is_mechanism(mechanism):
-        found["mechanism"].refuse("a mechanism is said in letters, digits, blanks and hyphens")
-        return None
-    if epsilon is None or delta is None or neighbours is None or mechanism is None:
-        return None
-    try:
-        return ReleaseFacts(epsilon, delta, neighbours, mechanism)
-    except InvalidInput as refused:
-        _pass_on(refused, part)
-        return None
+        part.refuse("a mechanism is said in letters, digits, blanks and hyphens")
+    return mechanism
+
+
+_RELATIONS = {relation.short: relation for relation in Neighbours}
+FACTS: Mapping[str, Reader] = {
+    "epsilon": Part.number,
+    "delta": Part.number,
+    "neighbours": lambda part: part.one_of(_RELATIONS),
+    "mechanism": _mechanism,
+}
+"""How what a release guarantees is read."""
+
+
+def facts_of(part: Part, given: Mapping[str, Any] | None) -> ReleaseFacts | None:
+    """What a release guarantees, of what was read of ``part``; None, with the problems noted, where it is none."""
+    return None if given is None else part.made(ReleaseFacts, *(given[name] for name in FACTS))
+
+
+def read_facts(part: Part) -> ReleaseFacts | None:
+    """What a release guarantees, of a part that holds nothing else."""
+    return facts_of(part, part.each(FACTS))
 
 
 def from_json(part: Part) -> Dataset | None:
@@ -198,36 +200,26 @@ def from_json(part: Part) -> Dataset | None:
 
     Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
     """
-    found = part.members(_MEMBERS, ["release", "layout"])
-    if found is None:
+    given = part.each(
+        {
+            "name": text(NAME),
+            "source": text(SENTENCE),
+            "disclosure": kind(Disclosure),
+            "privacy_unit": texts(NOTES, NAME),
+            "contribution": kind(Contribution),
+            "notes": texts(NOTES, SENTENCE + NAME),
+            "digest": text(64),
+            "histogram": _histogram,
+            "facets": _facets,
+        },
+        {"release": read_facts, "layout": _layout},
+    )
+    if given is None:
         return None
-    before = len(part.problems.found)
-    unit, notes = (found[name].entries(NOTES) for name in ("privacy_unit", "notes"))
-    given: dict[str, Any] = {
-        "name": found["name"].text(NAME),
-        "source": found["source"].text(SENTENCE),
-        "disclosure": found["disclosure"].one_of({kind.value: kind for kind in Disclosure}),
-        "privacy_unit": tuple(entry.text(NAME) for entry in unit or ()),
-        "contribution": found["contribution"].one_of({kind.value: kind for kind in Contribution}),
-        "notes": tuple(entry.text(SENTENCE + NAME) for entry in notes or ()),
-        "histogram": _histogram(found["histogram"]),
-    }
-    if "release" in found and (members := found["release"].members(FACTS)) is not None:
-        given["release"] = facts_of(members, found["release"])
-    if "layout" in found:
-        given["layout"] = _layout(found["layout"])
-    digest, facets = found["digest"].text(64), found["facets"].members((), tuple(_FACETS))
-    for name, facet in (facets or {}).items():
-        given[name] = _facet(name, facet)
-    if len(part.problems.found) > before:
-        return None
-    try:
-        dataset = Dataset(**given)
-    except InvalidInput as refused:
-        _pass_on(refused, part)
-        return None
-    if dataset.digest != digest:
-        found["digest"].refuse("these data are not those that were saved: the file was changed or damaged")
+    digest, facets = given.pop("digest"), given.pop("facets")
+    dataset = part.made(Dataset, **given, **facets)
+    if dataset is not None and dataset.digest != digest:
+        part.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
 
@@ -242,88 +234,80 @@ def _histogram(part: Part) -> ContributionHistogram | None:
     if not all(type(entry.value) is int for entry in (*sizes, *users)):
         part.refuse("sizes and users must be whole numbers")
         return None
-    try:
-        return ContributionHistogram([e.value for e in sizes], [e.value for e in users])  # type: ignore[arg-type]
-    except InvalidInput as refused:
-        _pass_on(refused, part)
-        return None
+    return part.made(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
 def _layout(part: Part) -> TableLayout | None:
-    members = part.members([f.name for f in fields(TableLayout)])
-    if members is None:
+    given = part.each(
+        {
+            "files": lambda files: tuple(map(_file_layout, files.entries(MOST_NAMES) or ())),
+            "numbers": lambda columns: tuple(map(_column, columns.entries(MOST_NAMES) or ())),
+            "missing_is_a_user": lambda answer: answer.value,
+            "filled": texts(MOST_NAMES, NAME),
+        }
+    )
+    if given is None:
         return None
-    files = [_file_layout(entry) for entry in members["files"].entries(MOST_NAMES) or ()]
-    numbers: list[Any] = [entry.entries(2) or [] for entry in members["numbers"].entries(MOST_NAMES) or ()]
-    one_user = members["missing_is_a_user"].value
-    if not files or any(len(entry) != 2 for entry in numbers) or type(one_user) is not bool:
+    if not given["files"] or None in given["numbers"] or type(given["missing_is_a_user"]) is not bool:
         part.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
         return None
-    marks = {mark: mark for mark in ("", ".", ",")}
-    read: Any = tuple((column.text(NAME), mark.one_of(marks)) for column, mark in numbers)
-    filled: Any = tuple(column.text(NAME) for column in members["filled"].entries(MOST_NAMES) or ())
-    return TableLayout(tuple(file for file in files if file is not None), read, one_user, filled)
+    return TableLayout(**given)
+
+
+def _column(part: Part) -> tuple[str | None, str | None] | None:
+    """A column of numbers and its decimal mark."""
+    pair = part.entries(2) or ()
+    return (
+        (pair[0].text(NAME), pair[1].one_of({mark: mark for mark in ("", ".", ",")}))
+        if len(pair) == 2
+        else None
+    )
 
 
 def _file_layout(part: Part) -> FileLayout | None:
-    members = part.members([f.name for f in fields(FileLayout) if f.name != "names"], ["names"])
-    if members is None:
-        return None
-    given: dict[str, Any] = {
-        name: its.text(NAME) for name, its in members.items() if name not in ("kind", "skip", "names")
-    }
-    if "names" in members:  # Files of earlier versions have none.
-        given["names"] = tuple(name.text(NAME) for name in members["names"].entries(MOST_NAMES) or ())
-    given["kind"] = members["kind"].one_of({kind.value: kind for kind in FileKind})
-    given["skip"] = members["skip"].whole(0, 10**9)
-    return FileLayout(**given)
+    readers = {f.name: text(NAME) for f in fields(FileLayout) if f.name != "names"}
+    readers |= {"kind": kind(FileKind), "skip": whole(0, 10**9)}
+    given = part.each(readers, {"names": texts(MOST_NAMES, NAME)})  # Files of earlier versions have none.
+    return None if given is None else FileLayout(**given)
+
+
+def _facets(part: Part) -> dict[str, Any]:
+    return {name: _facet(name, facet) for name, facet in (part.members((), tuple(_FACETS)) or {}).items()}
 
 
 def _facet(name: str, part: Part) -> Any | None:
-    kind = _FACETS[name]
-    types = {f.name: str(f.type) for f in fields(kind)}
-    members = part.members((), tuple(types))
-    if members is None:
-        return None
-    before = len(part.problems.found)
-    given = {attribute: _read(attribute, types[attribute], entry) for attribute, entry in members.items()}
-    for attribute in _CODES:
-        codes = given.get(attribute)
-        # Code counts users up to the largest code: one beyond all reason would take all memory.
-        if codes is not None and codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < MAX_VALUES:
-            members[attribute].refuse(f"codes must be whole numbers from 0 to {MAX_VALUES - 1:,}")
-    if len(part.problems.found) > before:
+    of = _FACETS[name]
+    types = {f.name: str(f.type) for f in fields(of)}
+    given = part.each(
+        {}, {name: functools.partial(_read, name, its_type) for name, its_type in types.items()}
+    )
+    if given is None:
         return None
     try:
-        return kind(**given)
-    except InvalidInput as refused:
-        _pass_on(refused, part)
+        return part.made(of, **given)
     except TypeError:
         part.refuse(f"of {', '.join(types)}, one is missing that is needed")
     return None
 
 
 def _read(attribute: str, its_type: str, part: Part) -> Any:
-    kind = its_type.split(" | ")[0]
-    if kind == "IntArray":
+    its_kind = its_type.split(" | ")[0]
+    if its_kind == "IntArray":
         array = part.array("int64")
-        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= MAX_SIZE:
-            part.refuse(f"these must be whole numbers from 0 to {MAX_SIZE:,}")
+        # Code counts users up to the largest code: one beyond all reason would take all memory.
+        most, what = (MAX_VALUES - 1, "codes") if attribute in _CODES else (MAX_SIZE, "these")
+        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= most:
+            part.refuse(f"{what} must be whole numbers from 0 to {most:,}")
         return array
-    if kind == "FloatArray":
+    if its_kind == "FloatArray":
         return part.array("float64", dimensions=2 if attribute == "features" else 1)
-    if kind == "int":
+    if its_kind == "int":
         return part.whole(1, MAX_VALUES) if attribute == "num_tasks" else part.whole(0, 10**15)
-    if kind == "str":
+    if its_kind == "str":
         return part.text(NAME)
-    if kind == "tuple[str, ...]":
+    if its_kind == "tuple[str, ...]":
         return tuple(entry.text(NAME) for entry in part.entries(MOST_NAMES) or ())
     ends = tuple(entry.number() for entry in part.entries(2) or ())
     if len(ends) != 2:
         part.refuse("a range has two ends")
     return ends
-
-
-def _pass_on(refused: InvalidInput, part: Part) -> None:
-    for problem in refused.problems:
-        part.refuse(problem.what)

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import Part, Reader, maybe, text, whole
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
 from dpcore.private_choice.answer.words import Drawn, Kind
@@ -43,7 +42,17 @@ SMALL_FIRST = "small_first"
 """The power by which small candidates weigh more; files of before, and draws without it, have none."""
 UNIT, COLUMN = "unit", "column"
 """Of the bound on a total; a bound on rows has neither."""
-_NAMES = ("number", "condition", "value", "asked_epsilon", "largest", "guess", "factor")
+_KINDS = {one.value: one for one in _CONDITIONS}
+_READ: dict[str, Reader] = {
+    "number": lambda part: part.one_of(_KINDS),
+    "condition": lambda part: part,
+    "value": Part.number,
+    "asked_epsilon": Part.number,
+    "largest": whole(1, MAX_SIZE),
+    "guess": maybe(Part.number),
+    "factor": maybe(Part.number),
+}
+_READ_SOMETIMES: dict[str, Reader] = {SMALL_FIRST: Part.number, UNIT: Part.number, COLUMN: text(NAME)}
 
 
 def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
@@ -98,60 +107,49 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
 def _read(part: Part) -> tuple[Kind, Drawn] | None:
     if saved_several.is_one(part):
         return saved_several.read(part)
-    found = part.members([*_NAMES, *FACTS], [SMALL_FIRST, UNIT, COLUMN])
-    if found is None:
+    given = part.each({**_READ, **FACTS}, _READ_SOMETIMES)
+    facts = facts_of(part, given)
+    if given is None or facts is None:
         return None
-    before = len(part.problems.found)
-    wanted = found["number"].one_of({one.value: one for one in _CONDITIONS})
-    value, epsilon = found["value"].number(), found["asked_epsilon"].number()
-    largest = found["largest"].whole(1, MAX_SIZE)
-    guess, factor = (
-        None if found[name].value is None else found[name].number() for name in ("guess", "factor")
-    )
-    power = found[SMALL_FIRST].number() if SMALL_FIRST in found else None
-    unit = found[UNIT].number() if UNIT in found else 1.0
-    column = found[COLUMN].text(NAME) if COLUMN in found else ""
-    facts = facts_of(found, part)
-    if len(part.problems.found) > before or wanted is None or facts is None or value is None:
-        return None
+    wanted, column, epsilon = given["number"], given.get(COLUMN, ""), given["asked_epsilon"]
+    guess, factor, power = given["guess"], given["factor"], given.get(SMALL_FIRST)
     if (wanted is Bounded.TOTAL) != bool(column):
         part.refuse("a unit and a column go with the bound on a total")
         return None
     kind, names = _CONDITIONS[wanted]
-    members = found["condition"].members(names, [USER_SHARE] if wanted in _OF_TABLE else [])
-    if members is not None and USER_SHARE in members:
-        kind = _OF_TABLE[wanted]
-    numbers = {} if members is None else {name: entry.number() for name, entry in members.items()}
-    if members is None or None in numbers.values():
+    numbers = given["condition"].each(
+        dict.fromkeys(names, Part.number), {USER_SHARE: Part.number} if wanted in _OF_TABLE else {}
+    )
+    if numbers is None:
         return None
-    assert epsilon is not None
-    assert largest is not None
-    assert unit is not None
-    try:
+    if USER_SHARE in numbers:
+        kind = _OF_TABLE[wanted]
+
+    def asked() -> ChoiceProblem:
         prior: Prior | SmallFirst | None = None
         if guess is not None and factor is not None:
             prior = Prior(guess, factor)
         elif power is not None:
             prior = SmallFirst(power)
         condition: Condition = kind(**numbers)
-        problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit)
-    except InvalidInput as refused:
-        for one in refused.problems:
-            part.refuse(one.what)
+        return ChoiceProblem(
+            condition, epsilon, given["largest"], facts.neighbours, prior, given.get(UNIT, 1.0)
+        )
+
+    problem = part.made(asked)
+    if problem is None:
         return None
-    if value not in problem.bounds:
-        found["value"].refuse("this number cannot be drawn for its question")
+    before = len(part.problems.found)
+    if given["value"] not in problem.bounds:
+        part.refuse("this number cannot be drawn for its question")
     if not 0.0 < facts.epsilon <= epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:
         part.refuse("this is not what drawing such a number guarantees")
     if (guess is None) != (factor is None):
         part.refuse("a guess goes with a factor that says how good it is")
     if guess is not None and power is not None:
         part.refuse("where there is a guess, small bounds do not weigh more")
-    return (
-        None
-        if len(part.problems.found) > before
-        else (wanted, PrivateChoice(value, facts, problem, column or ""))
-    )
+    drawn = PrivateChoice(given["value"], facts, problem, column)
+    return None if len(part.problems.found) > before else (wanted, drawn)
 
 
 def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import Part, kind, text, texts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from pages.shared.base import keys
@@ -85,23 +85,24 @@ def from_json(part: Part) -> tuple[KnownFile, ...]:
 
 
 def _file(part: Part) -> KnownFile | None:
-    found = part.members(["name", "columns", "label", *_ENUMS, *SEVERAL], SINGLE)
-    if found is None:
+    given = part.each(
+        {
+            "name": text(NAME),
+            "columns": texts(MOST_COLUMNS, NAME),
+            "label": lambda label: label.one_of(_LABELS),
+            **{of: kind(members) for of, members in _ENUMS.items()},
+            **dict.fromkeys(SEVERAL, texts(MOST_COLUMNS, NAME)),
+        },
+        dict.fromkeys(SINGLE, text(NAME)),
+    )
+    if given is None:
         return None
-    name = found["name"].text(NAME)
-    columns = [entry.text(NAME) for entry in found["columns"].entries(MOST_COLUMNS) or ()]
-    label = found["label"].one_of(_LABELS)
-    given: dict[str, Any] = {
-        of: found[of].one_of({member.value: member for member in members}) for of, members in _ENUMS.items()
-    }
-    chosen: dict[str, Any] = {of: found[of].text(NAME) for of in SINGLE if of in found}
-    several: dict[str, Any] = {
-        of: tuple(entry.text(NAME) for entry in found[of].entries(MOST_COLUMNS) or ()) for of in SEVERAL
-    }
-    named = [*chosen.values(), *(column for group in several.values() for column in group)]
-    if name is None or label is None or None in (*columns, *given.values(), *named):
-        return None
+    name, columns, label = (given.pop(one) for one in ("name", "columns", "label"))
+    named = [
+        *(given[of] for of in SINGLE if of in given),
+        *(column for of in SEVERAL for column in given[of]),
+    ]
     if missing := [column for column in named if column not in columns]:
         part.refuse(f"the file has no column {missing[0]}")
         return None
-    return KnownFile(name, tuple(map(str, columns)), Roles(**given, **chosen, **several), label)
+    return KnownFile(name, columns, Roles(**given), label)

@@ -13,9 +13,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import Part, kind, maybe, text
 from dpcore.data import saved_dataset
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.data.saved_table import seal_of, table_to_json
@@ -135,65 +134,71 @@ def from_json(part: Part) -> dict[str, OwnTable]:
 
 
 def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
-    before = len(part.problems.found)
-    members = part.members(["content", "account", "design", "entered", "seal"])
-    if members is None:
+    given = part.each(
+        {
+            "content": saved_dataset.from_json,
+            "account": text(DIGEST),
+            "design": maybe(lambda design: (design.value, _design(design))),
+            "entered": lambda entered: _entered_of(entered, of, upload),
+            "seal": text(DIGEST),
+        }
+    )
+    if given is None:
         return None
-    account, seal = members["account"].text(DIGEST), members["seal"].text(DIGEST)
-    dataset = saved_dataset.from_json(members["content"])
-    design = None if members["design"].value is None else _design(members["design"])
-    if len(part.problems.found) > before or dataset is None or account is None:
-        return None
-    if seal != seal_of(account, dataset.digest, members["design"].value):
-        members["account"].refuse("this is not the account of these data: the file was changed or damaged")
-    if dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
-        members["content"].refuse("a table of a page's own holds features and labels, and is no release")
-        return None
-    entered = _entered_of(members["entered"], of, upload)
-    names = dataset.table.feature_names
-    for one in () if design is None else design.features:
-        if one.kind is FeatureKind.NUMERIC and one.column not in names:
-            members["design"].refuse("there is no such feature in the table")
-    if len(part.problems.found) > before:
-        return None
-    try:
-        upload.check(dataset)
-        used = upload.used(dataset, account, design)
-    except InvalidInput as refused:
-        for problem in refused.problems:
-            part.refuse(problem.what)
-        return None
-    return OwnTable(used, entered)
+    dataset, (written, design) = given["content"], given["design"] or (None, None)
+    if given["seal"] != seal_of(given["account"], dataset.digest, written):
+        part.refuse("this is not the account of these data: the file was changed or damaged")
+    elif dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
+        part.refuse("a table of a page's own holds features and labels, and is no release")
+    elif design is not None and any(
+        one.kind is FeatureKind.NUMERIC and one.column not in dataset.table.feature_names
+        for one in design.features
+    ):
+        part.refuse("there is no such feature in the table")
+    else:
+        return part.made(_used, upload, dataset, given["account"], design, given["entered"])
+    return None
+
+
+def _used(
+    upload: TableUpload, data: Dataset, account: str, design: Design | None, entered: Mapping[str, float]
+) -> OwnTable:
+    upload.check(data)
+    return OwnTable(upload.used(data, account, design), entered)
 
 
 def _design(part: Part) -> Design | None:
-    members = part.members(["label", "user", "features", "intercept"], ["positive"])
-    if members is None:
+    given = part.each(
+        {
+            "label": text(saved_dataset.NAME),
+            "user": text(saved_dataset.NAME),
+            "features": lambda features: tuple(map(_feature, features.entries(MAX_FEATURES) or ())),
+            "intercept": _yes_or_no,
+        },
+        {"positive": text(saved_dataset.NAME)},
+    )
+    if given is None:
         return None
-    before = len(part.problems.found)
-    kinds = {kind.value: kind for kind in FeatureKind}
-    label, user = (members[name].text(saved_dataset.NAME) for name in ("label", "user"))
-    positive = members["positive"].text(saved_dataset.NAME) if "positive" in members else ""
-    features = []
-    for entry in members["features"].entries(MAX_FEATURES) or ():
-        parts = entry.entries(3 + MAX_LEVELS) or []
-        if len(parts) < 3:
-            entry.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
-            continue
-        column, reference = (parts[at].text(saved_dataset.NAME) for at in (0, 2))
-        kind = parts[1].one_of(kinds)
-        levels = [part.text(saved_dataset.NAME) for part in parts[3:]]
-        if column is not None and kind is not None and reference is not None:
-            listed = tuple(level for level in levels if level is not None)
-            features.append(Feature(column, kind, reference, listed))
-    intercept = members["intercept"].value
-    if not isinstance(intercept, bool):
-        members["intercept"].must_be("true or false")
-    if len({one.column for one in features}) < len(features):
-        members["features"].refuse("a column stands at two features")
-    if len(part.problems.found) > before or label is None or user is None:
+    if len({one.column for one in given["features"]}) < len(given["features"]):
+        part.refuse("a column stands at two features")
         return None
-    return Design(label, user, tuple(features), intercept, positive or "")
+    return Design(**given)
+
+
+def _feature(part: Part) -> Feature | None:
+    parts = part.entries(3 + MAX_LEVELS) or []
+    if len(parts) < 3:
+        part.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
+        return None
+    column, reference, *levels = (one.text(saved_dataset.NAME) or "" for one in (parts[0], *parts[2:]))
+    of = kind(FeatureKind)(parts[1])
+    return None if of is None else Feature(column, of, reference, tuple(levels))
+
+
+def _yes_or_no(part: Part) -> bool:
+    if not isinstance(part.value, bool):
+        part.must_be("true or false")
+    return bool(part.value)
 
 
 def _entered_of(part: Part, of: Question, upload: TableUpload) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.common.strict_json import Part, array
-from dpcore.data.saved_dataset import FACTS, cut, facts_of, facts_to_json
+from dpcore.common.strict_json import Part, array, maybe, text
+from dpcore.data.saved_dataset import cut, facts_to_json, read_facts
 from pages.shared.base import catalogue
 from pages.shared.figures.pins import MOST, MOST_POINTS, Curve, Pin
 
@@ -47,62 +47,68 @@ def from_json(part: Part) -> tuple[Pin, ...]:
 
 
 def _pin(part: Part) -> Pin | None:
-    members = part.members([field.name for field in dataclasses.fields(Pin)])
-    if members is None:
-        return None
-    before = len(part.problems.found)
-    given: dict[str, Any] = {name: members[name].text(TEXT) for name in _TEXTS}
-    for name, (low, high) in _NUMBERS.items():
-        given[name] = number = None if members[name].value is None else members[name].number()
-        if number is not None and not low <= number <= high:
-            members[name].refuse(f"this must lie between {low:g} and {high:g}")
-    for name in _PAIRS:
-        given[name] = _texts(members[name], 2)
-    settings = [_texts(entry, 2) for entry in members["settings"].entries(SETTINGS) or ()]
-    curve = None if members["curve"].value is None else _curve(members["curve"])
-    disclosure = _disclosure(members["disclosure"])
-    if len(part.problems.found) > before or disclosure is None:
-        return None
-    if catalogue.named(given["question"]) is None:
-        return None
-    pairs = tuple(entry for entry in settings if entry is not None)
-    return Pin(**given, settings=pairs, disclosure=disclosure, curve=curve)  # type: ignore[arg-type]
+    given = part.each(
+        {
+            **dict.fromkeys(_TEXTS, text(TEXT)),
+            **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
+            **dict.fromkeys(_PAIRS, functools.partial(_texts, 2)),
+            "settings": lambda entries: tuple(_texts(2, entry) for entry in entries.entries(SETTINGS) or ()),
+            "curve": maybe(_curve),
+            "disclosure": _disclosure,
+        }
+    )
+    return None if given is None or catalogue.named(given["question"]) is None else Pin(**given)
 
 
-def _texts(part: Part, length: int) -> tuple[str, ...] | None:
+def _number(low: float, high: float, part: Part) -> float | None:
+    number = None if part.value is None else part.number()
+    if number is not None and not low <= number <= high:
+        part.refuse(f"this must lie between {low:g} and {high:g}")
+    return number
+
+
+def _texts(length: int, part: Part) -> tuple[str, ...] | None:
     entries = part.entries(length) or []
-    texts = [entry.text(TEXT) for entry in entries]
-    if len(texts) != length:
+    if len(entries) != length:
         part.refuse(f"this must be a list of {length} texts")
         return None
-    return tuple(text for text in texts if text is not None)
+    return tuple(entry.text(TEXT) or "" for entry in entries)
 
 
 def _disclosure(part: Part) -> Provenance | None:
     if isinstance(part.value, dict):
-        members = part.members(FACTS)
-        return None if members is None else facts_of(members, part)
+        return read_facts(part)
     return part.one_of({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})
 
 
 def _curve(part: Part) -> Curve | None:
-    members = part.members(["x", "y", "axes", "best", "on"])
-    if members is None:
+    given = part.each(
+        {
+            "x": lambda x: x.array("float64"),
+            "y": lambda y: y.array("float64"),
+            "axes": functools.partial(_texts, 4),
+            "best": maybe(_point),
+            "on": _axes,
+        }
+    )
+    if given is None:
         return None
-    x, y, axes = members["x"].array("float64"), members["y"].array("float64"), _texts(members["axes"], 4)
-    on = _texts(members["on"], 2)
-    if on is not None and not all(_AXIS.fullmatch(name) for name in on):
-        members["on"].refuse("axes are called x and y, with a number behind it where there are several")
-        return None
-    best = None
-    if members["best"].value is not None:
-        ends = [entry.number() for entry in members["best"].entries(2) or ()]
-        if len(ends) != 2:
-            members["best"].refuse("a point has two numbers")
-        best = tuple(ends)
-    if x is None or y is None or axes is None or on is None:
-        return None
+    x, y = given["x"], given["y"]
     if x.shape != y.shape or not 2 < x.size <= MOST_POINTS or not np.isfinite(x).all():
         part.refuse(f"a curve has as many x as y, from 3 to {MOST_POINTS}, and every x is finite")
         return None
-    return Curve(x, y, axes, best, on)  # type: ignore[arg-type]
+    return Curve(**given)
+
+
+def _point(part: Part) -> tuple[float | None, ...]:
+    ends = [entry.number() for entry in part.entries(2) or ()]
+    if len(ends) != 2:
+        part.refuse("a point has two numbers")
+    return tuple(ends)
+
+
+def _axes(part: Part) -> tuple[str, ...] | None:
+    on = _texts(2, part)
+    if on is not None and not all(_AXIS.fullmatch(name) for name in on):
+        part.refuse("axes are called x and y, with a number behind it where there are several")
+    return on

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import math
 import typing
 from collections.abc import Collection, Iterator, Mapping
@@ -25,7 +26,8 @@ from dpcore.common.documents import document
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.strict_json import Part, load
+from dpcore.common.strict_json import Part, load, maybe, texts
+from dpcore.common.strict_json import text as text_of
 from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, longest_texts, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
@@ -44,6 +46,7 @@ MOST_BYTES = 80_000_000
 MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
 """Data sets with an account, releases of each, and characters of what names a data set at most."""
 CALLED = "the session file"
+MADE_OF = "only a release in use is made of other data"
 
 
 @dataclass(frozen=True)
@@ -281,47 +284,40 @@ def read(content: bytes) -> Found:
     if not isinstance(whole.value, dict) or whole.value.get("schema") != SCHEMA:
         whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         whole.problems.raise_if_any()
-    members = whole.members(
-        [
-            "schema",
-            "made_with",
-            "label",
-            "saved",
-            "left_out",
-            "data",
-            "second",
-            "epsilon",
-            "settings",
-            "accounts",
-            "pins",
-        ],
-        ["own", "drawn", "files", "page"],  # Files of before have none.
+    aside = Problems()  # Of settings: they are said, and the rest is followed.
+    given = whole.each(
+        {
+            **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
+            "left_out": texts(100, saved_dataset.SENTENCE),
+            "data": maybe(functools.partial(_loaded, aside)),
+            "second": maybe(functools.partial(_loaded, aside, behind=True)),
+            "epsilon": functools.partial(_epsilon, aside),
+            "settings": lambda settings: _settings(settings, aside),
+            "accounts": _read_accounts,
+            "pins": pins_json.from_json,
+        },
+        {  # Files of before have none.
+            "own": own_tables.from_json,
+            "drawn": lambda drawn: drawn,
+            "files": known_files.from_json,
+            "page": lambda page: page.one_of({of.name: of.name for of in catalogue.PAGES}),
+        },
     )
     whole.problems.raise_if_any()
-    assert members is not None
-    for name in ("made_with", "label", "saved"):
-        members[name].text(saved_dataset.SENTENCE)
-    left_out = [entry.text(saved_dataset.SENTENCE) for entry in members["left_out"].entries(100) or ()]
-    aside = Problems()  # Of settings: they are said, and the rest is followed.
-    epsilon = _epsilon(members["epsilon"], aside)
-    loaded = None if members["data"].value is None else _loaded(members["data"], aside)
-    second = None if members["second"].value is None else _loaded(members["second"], aside, behind=True)
-    accounts = _read_accounts(members["accounts"])
-    settings = _settings(members["settings"], aside)
-    pinned = pins_json.from_json(members["pins"])
-    own = own_tables.from_json(members["own"]) if "own" in members else {}
-    drawn = last_releases.from_json(members["drawn"], accounts) if "drawn" in members else {}
-    files = known_files.from_json(members["files"]) if "files" in members else ()
+    assert given is not None
+    drawn = last_releases.from_json(given["drawn"], given["accounts"]) if "drawn" in given else {}
     whole.problems.raise_if_any()
-    held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn, files)
-    pages = {of.name: of.name for of in catalogue.PAGES}
-    page = members["page"].one_of(pages) if "page" in members else None
-    whole.problems.raise_if_any()
-    said = tuple(str(words) for words in left_out)
-    return Found(held, tuple(aside.found), said, members["saved"].value, page or "")
+    held = Content(
+        loaded=given["data"],
+        drawn=drawn,
+        own=given.get("own", {}),
+        files=given.get("files", ()),
+        **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins", "second")},
+    )
+    return Found(held, tuple(aside.found), given["left_out"], given["saved"], given.get("page", ""))
 
 
-def _epsilon(part: Part, aside: Problems) -> float | None:
+def _epsilon(aside: Problems, part: Part) -> float | None:
     if part.value is None:
         return None
     number = Part(part.value, part.place, aside).number()
@@ -330,39 +326,44 @@ def _epsilon(part: Part, aside: Problems) -> float | None:
     return None if problems else number
 
 
-def _loaded(part: Part, aside: Problems, behind: bool = False) -> session.Loaded | None:
-    members = part.members(["origin", "generator"], ["content", "made_of", "set_aside"])
-    if members is None:
+def _loaded(aside: Problems, part: Part, behind: bool = False) -> session.Loaded | None:
+    """Data with their origin; ``behind``: whether they are not in use, as those that a release was made of."""
+
+    def made_of(its: Part) -> session.Loaded | None:
+        if behind:  # At once: it could be made of others without end.
+            its.refuse(MADE_OF)
+            return None
+        return _loaded(aside, its, behind=True)
+
+    given = part.each(
+        {"origin": text_of(40), "generator": lambda generator: generator.named(links.MAX_FIELDS)},
+        {
+            "content": saved_dataset.from_json,
+            "made_of": made_of,
+            "set_aside": lambda settings: _settings(settings, aside, of_all=False),
+        },
+    )
+    if given is None:
         return None
-    kind, entered = members["origin"].text(40), members["generator"].named(links.MAX_FIELDS)
-    if kind is None or entered is None:
-        return None
-    texts = {name: entry.text(MAX_TEXT) for name, entry in entered.items()}
+    kind = given["origin"]
+    texts = {name: entry.text(MAX_TEXT) for name, entry in given["generator"].items()}
     if kind not in (session.UPLOADED, session.RELEASED):
-        if set(members) != {"origin", "generator"} or None in texts.values():
+        if set(given) != {"origin", "generator"} or None in texts.values():
             part.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
-        origin = session.Origin(kind, typing.cast(dict[str, str], texts))
-        try:
-            return session.Loaded(origin.load(), origin)
-        except InvalidInput as refused:
-            for problem in refused.problems:
-                part.refuse(problem.what)
-            return None
-    if "content" not in members or texts:
+        origin = session.Origin(kind, texts)
+        dataset = part.made(origin.load)
+        return None if dataset is None else session.Loaded(dataset, origin)
+    if "content" not in given or texts:
         part.refuse("uploaded data and releases are their content, and have no parameters")
-        return None
-    dataset = saved_dataset.from_json(members["content"])
-    if dataset is not None and (dataset.release is not None) != (kind == session.RELEASED):
+    elif (given["content"].release is not None) != (kind == session.RELEASED):
         part.refuse("data are a release exactly where they say what it guarantees")
-    made_of, set_aside = None, {}
-    if "made_of" in members:
-        if behind or kind != session.RELEASED:
-            part.refuse("only a release in use is made of other data")
-            return None
-        made_of = _loaded(members["made_of"], aside, behind=True)
-        set_aside = _settings(members["set_aside"], aside, of_all=False) if "set_aside" in members else {}
-    return None if dataset is None else session.Loaded(dataset, session.Origin(kind), made_of, set_aside)
+    elif "made_of" in given and kind != session.RELEASED:
+        part.refuse(MADE_OF)
+    else:
+        before, set_aside = given.get("made_of"), given.get("set_aside", {})
+        return session.Loaded(given["content"], session.Origin(kind), before, set_aside if before else {})
+    return None
 
 
 def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
@@ -381,14 +382,12 @@ def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
 def _ledger(part: Part) -> Ledger | None:
     releases, marks = [], []
     for entry in part.entries(MOST_RELEASES) or ():
-        members = entry.members([*FACTS, "mark"])
-        if members is None:
-            return None
-        facts, mark = facts_of(members, entry), members["mark"].text(40)
-        if facts is None or mark is None:
+        given = entry.each({**FACTS, "mark": text_of(40)})
+        facts = facts_of(entry, given)
+        if given is None or facts is None:
             return None
         releases.append(facts)
-        marks.append(mark)
+        marks.append(given["mark"])
     if len(set(marks)) < len(marks):
         part.refuse("a mark stands at two releases")
         return None
