@@ -32,9 +32,11 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         entered = _settings(data)
     with places.notes:
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
-        if value_range.ask(data, ends):
+        lacking = any(st.session_state[key] is None for key in ends)
+        if lacking and value_range.ask(data, ends):
             return None
-        stand_ins.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
+        if data.release is not None:
+            stand_ins.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
         parameters: mean.MeanParameters | None = fields.build(
             QUESTION, unused=() if entered else ("value_variance",), aside=QUESTION.own
         )

@@ -16,6 +16,7 @@ from dpcore.plan import lines
 from dpcore.plan.lines import Line, Released
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
+from pages.shared.base.cache import cached
 
 LINES = {
     Written.MEAN: Released.MEAN,
@@ -45,8 +46,13 @@ def texts_of(card: Answer) -> tuple[str, ...]:
 
 def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
     """Those of further lines that are not among these."""
-    there = {line.what for line in lines.read(text, Problems())}
-    return tuple(one for one in new if one not in there)
+    there = _there(text)
+    return tuple([one for one in new if one not in there])
+
+
+@cached(max_entries=4)
+def _there(text: str) -> frozenset[str]:
+    return frozenset(line.what for line in lines.read(text, Problems()))
 
 
 def otherwise(card: Answer) -> tuple[str, ...]:

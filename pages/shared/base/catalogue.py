@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterable
 
@@ -52,11 +53,13 @@ def named(name: str) -> Question | None:
     return next((spec for spec in PAGES if spec.name == name), None)
 
 
+@functools.cache
 def drawing() -> Question | None:
     """The question that draws the bounds of other questions privately; None where there is none."""
     return next((spec for spec in PAGES if spec.draws), None)
 
 
+@functools.cache
 def planning() -> Question | None:
     """The question that takes the releases of other questions into a plan; None where there is none."""
     return next((spec for spec in PAGES if spec.plans), None)

@@ -35,6 +35,7 @@ class Drawn:
         shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
         key: Of that card.
         lacks: Label of the field that a private draw of the bound waits for; empty for none.
+        private: Whether the data in use are private: no bound is drawn of others.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
         answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
             None for the page's.
@@ -50,6 +51,7 @@ class Drawn:
     shown: Any = None
     key: str = ""
     lacks: str = ""
+    private: bool = False
     own: Any = None
     answered: Any = None
 

@@ -17,22 +17,3 @@ def is_on() -> bool:
     if MARK in st.query_params and keys.PRESENTING not in st.session_state:
         st.session_state[keys.PRESENTING] = st.query_params[MARK] == "1"
     return bool(st.session_state.get(keys.PRESENTING))
-
-
-def type_size() -> str:
-    """Of the page's root, in CSS; empty where it is the usual one."""
-    return f"{TYPE_SIZE}px" if is_on() else ""
-
-
-def button() -> None:
-    """Begin, or leave."""
-    on = is_on()
-    if st.button(
-        "Leave presentation" if on else "Present",
-        key="present",
-        icon=":material/close_fullscreen:" if on else ":material/slideshow:",
-        type="tertiary",
-        help=None if on else "Larger type and no sidebar, for a projector.",
-    ):
-        st.session_state[keys.PRESENTING] = not on
-        st.rerun()

@@ -50,7 +50,7 @@ def answer(card: Answer, key: str) -> None:
     way = None
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
-        if (draws := _drawing()) is not None:
+        if run.private and (draws := _drawing()) is not None:
             way = draws.way(card)
             run.lacks = "" if way is None else way.waits_for
             card = draws.with_range(card if way is None or way.drawn is None else way.drawn)

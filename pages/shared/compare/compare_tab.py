@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -25,14 +24,9 @@ from pages.shared.session import session, stand_ins
 TITLE = "Compare"
 
 
-def tabs(of: Question) -> dict[str, Callable[[], object]]:
-    """What is added to the tabs of a question."""
-    return {} if of.parameters is None else {TITLE: lambda: show(of)}
-
-
-def finish(run: page_run.Drawn) -> None:
-    """Compare below everything else, on a page that has no tabs."""
-    if TITLE not in run.tabs or run.figure is None:
+def show_below(run: page_run.Drawn) -> None:
+    """Compare below everything else, on a page that has drawn no tabs."""
+    if run.figure is None:
         return
     declared = second_data_set.declared_by(run.question) is not None
     if not declared and not pins.of(run.question.name):

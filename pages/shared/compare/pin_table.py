@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared.base import keys, page_run, tables
+from pages.shared.base import page_run, tables
 from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards, file_button
 from pages.shared.fields import fields
@@ -31,12 +30,6 @@ NONE_YET = (
 )
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
-
-
-def finish(run: page_run.Drawn, data: Dataset) -> None:
-    """Note what a page offers to pin, once it is drawn. It is made when *Pin this* is pressed, not at every run."""
-    parameters = run.answered or st.session_state.get(keys.PAGE_PARAMETERS)
-    st.session_state[keys.PIN_OFFERED] = functools.partial(offered, run, data, parameters)
 
 
 # --- What can be pinned -----------------------------------------------------------------------------------------------

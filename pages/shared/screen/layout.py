@@ -72,16 +72,18 @@ def show(
     """
 
     def page() -> None:
-        if dialogs.is_asked() and page_run.is_of_fragment():
+        state = st.session_state
+        if keys.DIALOG_ASKED in state and page_run.is_of_fragment():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
-        dialogs.closed()  # Whoever moves something on the page reads none.
-        if keys.TOUR_GOES_TO in st.session_state:
+        state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
+        if keys.TOUR_GOES_TO in state:
             tour.follow()
-        st.session_state[keys.PAGE_PARAMETERS] = None
+        state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content", help=of.lead if of.step else None)
         link = top.container(width="content", key="shell_link", horizontal=True)
-        touring, intro = shelf.tour(), None
+        touring: shelf.Tour | None = state.get(keys.TOUR)
+        intro = None
         if touring is None and of.step:
             way = st.container(height=strip.HEIGHT, border=False, key="strip_place")
         elif touring is None:
@@ -96,12 +98,12 @@ def show(
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         below = st.container()
-        run = page_run.Drawn(
-            of,
-            compare_tab.tabs(of),
-            beside=functools.partial(second_data_set.with_second, of),
-            before=DOWNLOADS,
-        )
+        data = session.dataset()
+        run = page_run.Drawn(of, before=DOWNLOADS, private=data.is_private)
+        if of.parameters is not None:
+            run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(of)}
+        if state.get(keys.SECOND) is not None:
+            run.beside = functools.partial(second_data_set.with_second, of)
         page_run.begin(run)
         try:
             body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
@@ -113,13 +115,17 @@ def show(
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
                 tour_bar.draw(of, touring)
-        with below:
-            compare_tab.finish(run)
-        pin_table.finish(run, session.dataset())
-        presenting, (permanent, query) = projector.is_on(), links.current(of)
+        if run.tabs:  # On a page that has no tabs.
+            with below:
+                compare_tab.show_below(run)
+        # It is made when *Pin this* is pressed, not at every run.
+        asked = run.answered or state.get(keys.PAGE_PARAMETERS)
+        state[keys.PIN_OFFERED] = functools.partial(pin_table.offered, run, data, asked)
+        permanent, query = links.current(of)
+        presenting = bool(state.get(keys.PRESENTING))
         _offer_link(of, link, permanent, presenting)
         # Not in the popover, whose content the browser makes only once it is opened.
-        address.follow(query, projector.type_size())
+        address.follow(query, f"{projector.TYPE_SIZE}px" if presenting else "")
         session_file.leave()
 
     def ahead() -> None:
@@ -127,7 +133,8 @@ def show(
             page()
 
     (st.fragment(ahead) if by_itself else ahead)()
-    dialogs.open_asked()
+    if keys.DIALOG_ASKED in st.session_state:
+        dialogs.open_asked()
 
 
 def _offer_link(of: Question, place: DeltaGenerator, permanent: str, presenting: bool) -> None:
@@ -137,11 +144,24 @@ def _offer_link(of: Question, place: DeltaGenerator, permanent: str, presenting:
             tour_bar.begin_button()
     if presenting:
         with place:
-            projector.button()
+            _present_button(presenting)
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(permanent, language=None, wrap_lines=True)
         if note := NOT_CARRIED.get(session.loaded().origin.kind):
             st.caption(note)
         if not presenting:
-            projector.button()
+            _present_button(presenting)
+
+
+def _present_button(on: bool) -> None:
+    """Begin the look for a projector, or leave it."""
+    if st.button(
+        "Leave presentation" if on else "Present",
+        key="present",
+        icon=":material/close_fullscreen:" if on else ":material/slideshow:",
+        type="tertiary",
+        help=None if on else "Larger type and no sidebar, for a projector.",
+    ):
+        st.session_state[keys.PRESENTING] = not on
+        st.rerun()

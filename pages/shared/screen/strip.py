@@ -183,7 +183,9 @@ def _range(of: Question, card: Answer | None) -> Step:
         return _range_elsewhere("" if asked is None else of.range_on(asked))
     if card is not None and (not ends or all(getattr(asked, name, None) is None for name in ends.values())):
         return Step("Range", "not needed")
-    held = [None if end not in ends else setting.held(of, ends[end]) for end in ("lower", "upper")]
+    # The page itself has taken up what was entered elsewhere.
+    state = st.session_state
+    held = [None if end not in ends else state.get(of.widgets[ends[end]]) for end in ("lower", "upper")]
     if None in held:
         label = of.fields[ends["lower"]].label if ends else ""
         return Step("Range", MISSING, lacking=True, goal=f'input[aria-label="{label}"]')
@@ -203,7 +205,8 @@ def _range_elsewhere(title: str) -> Step:
 
 def _ends(low: Any, high: Any) -> str:
     """The range, and what it cost where it was drawn."""
-    drawing = catalogue.drawing()
+    # What was drawn is on the account.
+    drawing = catalogue.drawing() if session.ledger().releases else None
     drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
     cost = f", drawn, ε = {rounded_up(drawn.facts.epsilon)}" if drawn else ""
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"

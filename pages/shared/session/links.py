@@ -220,18 +220,19 @@ def current(spec: Question) -> tuple[str, str]:
     data, asked, state = session.loaded(), _asked(*_state(spec)), st.session_state
     guarded = bool(spec.file_key) and spec.file_key in state
     if not spec.own_data:
-        guarded = guarded or session.original().dataset.is_private
+        guarded = guarded or (data.made_of or data).dataset.is_private
     own = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    touring = shelf.tour()
+    touring: shelf.Tour | None = state.get(keys.TOUR)
     kept: session.Loaded = data if touring is None else touring.before.loaded
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
-    marks |= tour.marks()
+    if touring is not None:
+        marks |= tour.marks(touring)
     aside = touring is not None and (touring.before.pinned or touring.before.second)
     if aside or state.get(keys.PINS) or state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
     if _has_spent():
         marks[SPENT_MARK] = "1"
-    if projector.is_on():
+    if state.get(keys.PRESENTING):
         marks[projector.MARK] = "1"
     about, shown = _about(data.origin), asked
     if guarded:

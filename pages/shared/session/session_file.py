@@ -14,7 +14,7 @@ import functools
 import math
 import typing
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -108,6 +108,11 @@ class Holder:
         """What the session held when the page was drawn last."""
         return take(self.state)
 
+    @property
+    def disclosure(self) -> Provenance:
+        """The label of the file that would hold it."""
+        return _without_draws(self.state).disclosure
+
 
 def leave() -> Holder:
     """Leave what the session holds now where the button finds it: references, nothing is copied or looked at."""
@@ -126,6 +131,11 @@ def take(state: Mapping[Any, Any] | None = None) -> Content:
             this session now.
     """
     state = st.session_state.to_dict() if state is None else state
+    return replace(_without_draws(state), drawn=last_releases.take(state), left_out=tuple(_models(state)))
+
+
+def _without_draws(state: Mapping[Any, Any]) -> Content:
+    """The same without what pages have drawn, on which its label does not depend."""
     settings = {
         key: state[key]
         for q in catalogue.PAGES
@@ -148,11 +158,12 @@ def take(state: Mapping[Any, Any] | None = None) -> Content:
             key: value for key, value in before.entered.items() if _is_field(key)
         }
     loaded: session.Loaded = before.loaded
-    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.joined(before.pinned, state.get(keys.PINS, ())))
+    now, aside = state.get(keys.PINS, ()), loaded.set_aside.get(keys.PINS, ())
+    pinned = (*aside, *(pins.joined(before.pinned, now) if before.pinned or now else ()))
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    own, drawn = own_tables.take(state), last_releases.take(state)
-    files, left_out = state.get(keys.KNOWN_FILES, ()), tuple(_models(state))
-    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, files, left_out)
+    used = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
+    own, files = own_tables.take(state) if used else {}, state.get(keys.KNOWN_FILES, ())
+    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, files=files)
 
 
 def _models(state: Mapping[Any, Any]) -> Iterator[str]:

@@ -158,11 +158,8 @@ def _answer(name: str, digest: str, asked: Any, _data: Dataset) -> str:
 # --- The address ------------------------------------------------------------------------------------------------------
 
 
-def marks() -> dict[str, str]:
+def marks(tour: Tour) -> dict[str, str]:
     """What the address holds of the tour, so that a page that is loaded anew comes back to the step."""
-    tour = shelf.tour()
-    if tour is None:
-        return {}
     origin: session.Origin = tour.before.loaded.origin
     named = {MARK: str(tour.number), BEFORE: origin.kind}
     return named | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}

@@ -13,10 +13,10 @@ from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
+from dpcore.report import local_app
 from pages.shared.base import keys, projector
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure, file_button
-from pages.shared.compare import second_data_set
 from pages.shared.session import handed_over, links, session, session_file, shelf
 from pages.shared.shell import room
 
@@ -51,7 +51,8 @@ def show(spec: Question) -> None:
     """Draw the shell: which data are in use, and what is wrong with a link."""
     room.make(projector.is_on())
     links.apply_once(spec)
-    handed_over.open_once()
+    if local_app.FIELD in st.query_params:
+        handed_over.open_once()
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
@@ -62,7 +63,8 @@ def show(spec: Question) -> None:
         )
         cards.label(data.provenance, text=data_label(data))
         save_session()
-        if (touring := shelf.tour()) is not None:
+        touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
+        if touring is not None:
             st.caption(f"For the tour. *End* brings back: {plain(touring.before.loaded.dataset.name)}")
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
@@ -71,7 +73,8 @@ def show(spec: Question) -> None:
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
                 "*Save session* keeps both as a file."
             )
-        if (other := second_data_set.second()) is not None and second_data_set.is_another():
+        other: session.Loaded | None = st.session_state.get(keys.SECOND)
+        if other is not None and other.dataset != data:
             st.caption(f"Beside them: {plain(other.dataset.name)}")
         if session.ledger().releases:
             st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
@@ -83,7 +86,7 @@ def show(spec: Question) -> None:
 def save_session() -> None:
     """The button that saves the session as a file."""
     left = session_file.leave()
-    disclosure = left.content.disclosure
+    disclosure = left.disclosure
     file_button.draw(
         "Save session",
         "session.json",

@@ -24,7 +24,7 @@ from dpcore.training.descent import noise_plan
 from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare
 from pages.shared.base import catalogue
-from pages.shared.compare import compare_tab, second_data_set
+from pages.shared.compare import second_data_set
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -66,10 +66,8 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
     data = catalogue.named("your_data")
     assert data is not None
     assert second_data_set.declared_by(data) is None
-    assert compare_tab.tabs(data) == {}
     asked = [of for of in catalogue.PAGES if of.parameters is not None]
     assert [of.name for of in asked if second_data_set.declared_by(of) is None] == []
-    assert all(list(compare_tab.tabs(of)) == ["Compare"] for of in asked)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
 from dpcore.start import presets
 from dpcore.start.presets import Users
-from pages.shared.base import keys, projector
+from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.screen import tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
@@ -344,8 +344,7 @@ def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str,
     tour.begin()
     tour.go(2)
     state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
-    with unittest.mock.patch.object(projector, "is_on", return_value=False):
-        fields = dict(parse_qsl(links.current(STOPS[1])[1]))
+    fields = dict(parse_qsl(links.current(STOPS[1])[1]))
     assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
     assert not {"17", "89", "0.7", "3"} & set(fields.values())
     origin, _, problems = links.read(fields, STOPS[1])
@@ -358,7 +357,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     )
     session.use(generated.load(), generated)
     tour.begin()
-    marks, problems = tour.marks(), Problems()
+    marks, problems = tour.marks(state[keys.TOUR]), Problems()
     state.clear()
     session.loaded()
     tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
