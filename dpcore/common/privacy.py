@@ -7,7 +7,7 @@ import functools
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -128,6 +128,14 @@ Provenance = Disclosure | ReleaseFacts
 def kind_of(provenance: Provenance) -> Disclosure:
     """Public, private or a DP release."""
     return Disclosure.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
+
+
+def strictest(kinds: Iterable[Provenance]) -> Provenance:
+    """What must stand on something made of all of these: private before a release before public."""
+    labels = list(kinds)
+    if Disclosure.PRIVATE in labels:
+        return Disclosure.PRIVATE
+    return next((kind for kind in labels if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
 def float_above(exact: Fraction) -> float:

@@ -14,6 +14,7 @@ import streamlit as st
 from dpcore.answer.against import SharedChoice
 from dpcore.common import wording
 from dpcore.common.markdown import plain
+from dpcore.common.privacy import strictest
 from dpcore.dataset import Dataset
 from dpcore.report import charts
 from pages.shared.base import tables
@@ -91,7 +92,7 @@ def show_searched(of: Question, both: list[Dataset], parameters: Any) -> None:
         f"{costs_of(choice.regrets, names)}. {choice.certificate.sentence}"
     )
     tables.show(rows_of_search(choice, names), "Both data sets at three choices", height="content")
-    st.caption(f"Label of these numbers: {pins.strictest([one.provenance for one in both]).label}.")
+    st.caption(f"Label of these numbers: {strictest([one.provenance for one in both]).label}.")
 
 
 def _start_search(key: str, question: Any, searcher: Any, both: list[Dataset], parameters: Any) -> None:

@@ -17,7 +17,7 @@ from dpcore.answer.against import Against, Ways
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.markdown import plain
-from dpcore.common.privacy import Provenance
+from dpcore.common.privacy import Provenance, strictest
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
 from dpcore.report import charts
@@ -227,7 +227,7 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
         if one.note:
             st.caption(f"{plain(name)}: {one.note}")
     kinds = [data.provenance, beside.dataset.provenance]
-    st.caption(f"Label of these numbers: {pins.strictest(kinds).label}.")
+    st.caption(f"Label of these numbers: {strictest(kinds).label}.")
 
 
 def show_shared(sharers: list[Sharer], whole: bool, axis: str, names: list[str]) -> None:

@@ -7,15 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.answer import Plot
+from dpcore.answer.handle import Dots, Handle, Second
+from dpcore.answer.look import Look
+from dpcore.answer.parts import BIAS, LOOKS, Part
+from dpcore.common.markdown import plain
+from dpcore.common.privacy import Disclosure, Provenance, strictest
 from dpcore.common.privacy import file_name as file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.report import charts, csv_files
+from dpcore.report.plotly_figures import LINES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
 from pages.shared.figures import pins
@@ -32,7 +39,7 @@ class Picture:
         alt: What it shows, its takeaway first.
         columns: What it draws.
         disclosure: Of the data behind it.
-        handle: What the browser is told of its handle (`handles.told`); None for none.
+        handle: What the browser is told of its handle (`handle_told`); None for none.
         moves: The session's keys of the fields that the handle moves.
     """
 
@@ -80,7 +87,11 @@ def show(
     # Asked for now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     run, made = page_run.now(), fig
     asked = _asked(run)
-    fig, shown, question = pins.main_figure(run, fig, disclosure)
+    question = "" if run is None or not _is_main(run) else run.question.name
+    shown = disclosure
+    if run is not None and question:
+        run.figure = fig
+        fig, shown = _with_others(run, fig, disclosure)
     if shown is not Disclosure.PUBLIC:
         charts.labelled(fig, shown.label)
     with place or contextlib.nullcontext():
@@ -101,7 +112,39 @@ def show(
     )
     if question:
         with below or contextlib.nullcontext():
-            pins.button(question)
+            _pin_button(question)
+
+
+def _is_main(run: page_run.Drawn) -> bool:
+    """Whether what is drawn now is the main figure of a question that is asked."""
+    return run.in_main and run.figure is None and run.question.parameters is not None
+
+
+def _with_others(run: page_run.Drawn, fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Provenance]:
+    """The main figure with its ghosts and the curve of a second data set, and what it is then."""
+    kinds = [disclosure]
+    if run.beside is not None:
+        fig, added = run.beside(fig)
+        kinds += [] if added is None else [added]
+    if st.session_state.get(keys.PINS):
+        fig, ghosts = pins.ghosts(fig, pins.of(run.question.name))
+        kinds += [pin.disclosure for pin in ghosts]
+    return fig, strictest(kinds)
+
+
+def _pin_button(question: str) -> None:
+    """*Pin this*, below the main figure."""
+    if name := st.session_state.pop(f"{question}_pin_new", ""):
+        st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
+    st.button(
+        "Pin this",
+        key=f"{question}_pin",
+        on_click=pins.pin,
+        args=(question,),
+        type="tertiary",
+        icon=":material/keep:",
+        help="Keeps this curve behind the ones to come, with its data and settings. The tab *Compare* lists them.",
+    )
 
 
 def question_notes() -> list[str]:
@@ -127,3 +170,91 @@ def axis_notes(fig: go.Figure) -> list[str]:
     axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
+
+
+# --- The handle of a figure -------------------------------------------------------------------------------------------
+
+
+DIGITS = 5
+"""Digits of a number that only says where something is drawn: far finer than a pixel."""
+BEYOND = 1e300
+
+
+def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
+    """What the browser is told of a handle, as JSON: the columns that it looks up while a person moves it."""
+    bounds = plot.drawn[handle.bound]
+    words: dict[str, Any] = {
+        "name": handle.name,
+        "unit": plot.x.unit,
+        "bounds": _short(bounds if handle.second is None else _along(bounds, handle.second, plot)),
+        "errors": _short(plot.drawn[handle.error]),
+        "colour": LINES[Look.CAP]["color"],
+        "at": handle.at,
+        "whole": handle.whole,
+        "parts": [_part(plot, part) for part in handle.parts],
+        "addUp": handle.add_up,
+        "best": handle.best,
+        "users": [
+            {"title": users.title, "sizes": _short(users.sizes), "bySecond": users.by_second}
+            for users in handle.users
+        ],
+    }
+    if (second := handle.second) is not None:
+        words["second"] = {
+            "name": second.name,
+            "unit": second.unit,
+            "bounds": _short(np.unique(plot.drawn[second.column])),
+            "at": second.at,
+            "whole": second.whole,
+        }
+    if handle.dots is not None:
+        words["dots"] = _dots(plot, handle.dots)
+    return words
+
+
+def handle_moves(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
+    """The session's keys of the fields that hold what is moved, in the order in which the browser sends it."""
+    fields = (handle.field, *(() if handle.second is None else (handle.second.field,)))
+    return tuple(key(field) for field in fields)
+
+
+def _along(bounds: npt.ArrayLike, second: Second, plot: Plot) -> npt.ArrayLike:
+    """The first bound's values; over a grid each of them once."""
+    return bounds if np.unique(plot.drawn[second.column]).size == 1 else np.unique(bounds)
+
+
+def _part(plot: Plot, part: Part) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "colour": LINES[LOOKS[part.name]]["color"],
+        "y": _short(plot.drawn[part.column]),
+        # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
+        "lacks": part.name == BIAS,
+    }
+
+
+def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
+    nothing = np.zeros(1)
+    found = {
+        "what": dots.what,
+        # What was not released may be looked at by whoever holds the data: it says where it comes from.
+        "alone": plot.disclosure is Disclosure.PRIVATE,
+        "short": _short(plot.drawn[dots.short] if dots.short else nothing),
+        "noise": _short(plot.drawn[dots.noise] if dots.noise else nothing),
+        "draws": [_short(one) for one in dots.draws],
+        "spread": dots.spread.value,
+        "reach": dots.reach,
+        "unit": dots.unit,
+    }
+    if dots.others is not None:
+        found |= {
+            "sampling": _short(plot.drawn[dots.sampling]),
+            "others": [_short(one) for one in dots.others],
+        }
+    return found
+
+
+def _short(column: npt.ArrayLike) -> list[float]:
+    """Numbers as JSON holds them: what has no bound lies beyond the top of every axis."""
+    numbers = np.nan_to_num(np.asarray(column, dtype=np.float64), nan=BEYOND, posinf=BEYOND)
+    return [float(f"{value:.{DIGITS}g}") for value in numbers.tolist()]

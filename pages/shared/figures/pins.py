@@ -16,11 +16,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.report import charts
-from pages.shared.base import keys, page_run
+from pages.shared.base import keys
 
 MOST = 24
 """Pins that a session holds."""
@@ -124,28 +123,13 @@ def _what(pin: Pin) -> tuple[str, ...]:
     return (pin.question, *(text for heading, text in said(pin).items() if heading != "Pin"))
 
 
-def button(question: str) -> None:
-    """*Pin this*, below the main figure."""
-    if name := st.session_state.pop(f"{question}_pin_new", ""):
-        st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
-    st.button(
-        "Pin this",
-        key=f"{question}_pin",
-        on_click=_pin,
-        args=(question,),
-        type="tertiary",
-        icon=":material/keep:",
-        help="Keeps this curve behind the ones to come, with its data and settings. The tab *Compare* lists them.",
-    )
-
-
-def _pin(question: str) -> None:
+def pin(question: str) -> None:
     """Keep what the page offers. That it was kept is said by the run that follows: a callback draws nothing."""
     offered: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
-    pin = None if offered is None else offered()
-    if pin is None or pin.question != question:
+    made = None if offered is None else offered()
+    if made is None or made.question != question:
         return
-    keep((*all_pins(), replace(pin, name=_name(pin))))
+    keep((*all_pins(), replace(made, name=_name(made))))
     st.session_state[f"{question}_pin_new"] = all_pins()[-1].name
 
 
@@ -304,37 +288,6 @@ def plain_name(text: str, most: int = 48) -> str:
     """A name as a figure shows it, where a few signs of HTML have a meaning; cut where it is long."""
     short = text if len(text) <= most else text[: most - 1] + "…"
     return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def strictest(kinds: Iterable[Provenance]) -> Provenance:
-    """What must stand on something made of all of these: private before a release before public."""
-    labels = list(kinds)
-    if Disclosure.PRIVATE in labels:
-        return Disclosure.PRIVATE
-    return next((kind for kind in labels if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
-
-
-def main_figure(
-    run: page_run.Drawn | None, fig: go.Figure, disclosure: Provenance
-) -> tuple[go.Figure, Provenance, str]:
-    """What is drawn in place of a page's main figure.
-
-    Args:
-        run: Of the page; None outside of pages.
-        fig: As the page made it.
-        disclosure: Of the data behind it.
-
-    Returns:
-        The figure with its ghosts and the curve of a second data set, what it is then, and the question whose button
-        goes below; the figure itself and no question where it is not the main one of a question that is asked.
-    """
-    if run is None or not run.in_main or run.figure is not None or run.question.parameters is None:
-        return fig, disclosure, ""
-    run.figure = fig
-    both, added = run.beside(fig)
-    with_ghosts, shown = ghosts(both, of(run.question.name))
-    kinds = [disclosure, *([] if added is None else [added]), *(pin.disclosure for pin in shown)]
-    return with_ghosts, strictest(kinds), run.question.name
 
 
 def said(pin: Pin) -> dict[str, str]:

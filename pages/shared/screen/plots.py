@@ -11,7 +11,7 @@ from dpcore.answer import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
 from pages.shared.fields import ranges
-from pages.shared.figures import figures, handles
+from pages.shared.figures import figures
 from pages.shared.session import session
 
 Keys = Callable[[str], str]
@@ -32,7 +32,9 @@ def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.P
     made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
     if moves is None or plot.handle is None:
         return figures.Picture(*made)
-    return figures.Picture(*made, handles.told(plot, plot.handle), handles.moved(plot.handle, moves))
+    return figures.Picture(
+        *made, figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves)
+    )
 
 
 def draw(plot: Plot, label: str = "", moves: Keys | None = None) -> None:

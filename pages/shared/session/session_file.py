@@ -25,7 +25,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.documents import document
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Disclosure, Provenance, strictest
 from dpcore.common.strict_json import Part, load, maybe, texts
 from dpcore.common.strict_json import text as text_of
 from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, longest_texts, to_text
@@ -94,7 +94,7 @@ class Content:
         ]
         if any(private) or any(self.accounts.values()):
             return Disclosure.PRIVATE
-        return pins.strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
+        return strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
 
 
 @dataclass

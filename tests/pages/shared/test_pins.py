@@ -11,7 +11,7 @@ import pytest
 import streamlit
 
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, strictest
 from dpcore.common.strict_json import Part
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.report import charts
@@ -123,9 +123,9 @@ def test_names_of_files_are_no_html_in_a_figure() -> None:
 
 def test_the_strictest_label_holds() -> None:
     public, private = Disclosure.PUBLIC, Disclosure.PRIVATE
-    assert pins.strictest([public, FACTS, private]) is private
-    assert pins.strictest([public, FACTS]) == FACTS
-    assert pins.strictest([]) is public
+    assert strictest([public, FACTS, private]) is private
+    assert strictest([public, FACTS]) == FACTS
+    assert strictest([]) is public
 
 
 def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
