@@ -86,11 +86,6 @@ class ReleaseSetting:
         pairs = ((f.name, getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(self))
         return tuple(name for name, a, b in pairs if not _same(a, b))
 
-    @property
-    def what(self) -> str:
-        """What is released, in a word or two, with the name of its column."""
-        return f"{self.released.value} of {self.column}" if self.column else self.released.value
-
 
 def _same(a: Any, b: Any) -> bool:
     """Whether they are the same; numbers, to within what computing them by two routes rounds."""

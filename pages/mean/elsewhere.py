@@ -13,7 +13,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean.parameters import Likeness
-from pages.mean import cached
+from pages.mean import inputs
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields, setting
 
@@ -37,7 +37,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
 def answered(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     """What *Mean* answers on these data; None where its fields do not fit together."""
     asked = parameters(epsilon)
-    return None if asked is None else cached.mean_answer(data, asked)
+    return None if asked is None else inputs.mean_answer(data, asked)
 
 
 def share_between_users(data: Dataset) -> float:

@@ -1,6 +1,8 @@
-"""What a person enters on the Mean page, as one validated parameters object."""
+"""What a person enters on the Mean page, as one validated parameters object, and the answer to it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import streamlit as st
 
@@ -10,9 +12,11 @@ from dpcore.answer.value_range import Outside
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import words
+from dpcore.mean.answer import MeanFound, answered, find, words
 from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.read_values import ReadValues
 from pages.mean.question import QUESTION
+from pages.shared.base.cache import cached
 from pages.shared.fields import fields
 from pages.shared.screen import layout, value_range
 from pages.shared.session import stand_ins
@@ -123,3 +127,22 @@ def formula(answer: Answer) -> str:
     else:
         name = "formula"
     return f"{name}_private" if found.private_counts and name == "formula" else name
+
+
+# --- The answer, of which a rerun repeats parts; see `pages.shared.base.cache` ----------------------------------------
+
+
+@cached(max_entries=8)
+def _read(digest: str, lower: float, upper: float, _data: Dataset) -> ReadValues | None:
+    return ReadValues.of(_data, lower, upper)
+
+
+@cached(max_entries=16)
+def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> MeanFound:
+    return find(_data, parameters, _read(digest, parameters.lower, parameters.upper, _data))
+
+
+def mean_answer(data: Dataset, parameters: mean.MeanParameters) -> Answer:
+    """The answer; a cap of the person's own moves one mark and is no part of what is kept."""
+    asked = parameters if parameters.own_cap is None else replace(parameters, own_cap=None)
+    return answered(data, parameters, _found(data.digest, asked, data))

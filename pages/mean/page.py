@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.mean import best_range, cached, inputs, simulations, tabs
+from pages.mean import best_range, inputs, simulations, tabs
 from pages.mean.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -17,7 +17,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = cached.mean_answer(data, parameters)
+    answer = inputs.mean_answer(data, parameters)
     private = answer.found.private_counts
     with places.figure:  # First: the browser draws it while the rest is still on its way.
         main = plots.show(answer.plots["mean-error"](), moves=QUESTION.key)

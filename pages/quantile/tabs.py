@@ -19,7 +19,7 @@ from dpcore.quantile.answer.found import Poorer
 from pages.quantile import work
 from pages.quantile.question import QUESTION
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs, ranges
+from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures as page_figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -68,7 +68,7 @@ def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGen
     """From where to where the axis of values goes, with the places of the figure and of what stands below it."""
     first, widest = core.window(shown.answer.found)
     version = f"{session.data_version()}_{shown.answer.parameters.quantiles}"
-    with ranges.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
+    with plots.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
         low, high = st.slider(
             "From and to, unit of the values",
             *widest,

@@ -14,9 +14,10 @@ import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from dpcore import mean
+from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.data import generators, samples
-from pages.shared.fields.ranges import DEFAULT_EPSILON, EPSILON_STEPS
+from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]

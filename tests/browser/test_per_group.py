@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from dpcore.data import samples
 from dpcore.per_group import PerGroupParameters, PerGroupProblem, UserGroupPairs, pair_error
-from pages.shared.fields.ranges import DEFAULT_EPSILON
+from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import ROOT, settle
 from tests.browser.test_journeys import go_to, press
 

@@ -9,7 +9,7 @@ from dpcore.start import presets
 from dpcore.start.answer import find
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared.base import projector
+from pages.shared.base import page_run
 from tests.browser.browser import settle
 from tests.browser.test_figures import figure
 
@@ -81,16 +81,16 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     settle(page)
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
     large = page.evaluate(SIZES)
-    assert large[0] == projector.TYPE_SIZE
+    assert large[0] == page_run.TYPE_SIZE
     for before, after in zip(usual[:3], large[:3], strict=True):
-        assert after == pytest.approx(before * projector.TYPE_SIZE / projector.USUAL_SIZE)
+        assert after == pytest.approx(before * page_run.TYPE_SIZE / page_run.USUAL_SIZE)
     assert (usual[3], large[3]) == (True, False)
     page.wait_for_function(TITLE_IS_WHOLE)
     page.goto(f"{app_url}/mean?present=1")
     settle(page)
     figure(page)
     assert "present=1" in page.url
-    assert page.evaluate(SIZES)[::3] == [projector.TYPE_SIZE, False]
+    assert page.evaluate(SIZES)[::3] == [page_run.TYPE_SIZE, False]
     page.get_by_role("button", name="Leave presentation").click()
     settle(page)
     assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"

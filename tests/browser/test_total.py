@@ -12,7 +12,7 @@ from dpcore import total
 from dpcore.common.noise_error import NoiseKind
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
-from pages.shared.fields.ranges import DEFAULT_EPSILON
+from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import settle
 from tests.browser.conftest import Opened
 from tests.browser.test_journeys import SHOP_EVENTS, WIDE, choose_file, go_to, press

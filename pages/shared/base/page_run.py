@@ -1,4 +1,4 @@
-"""What a page has drawn so far in this run: its main figure and its card, for what the machinery makes of them.
+"""A run of a page: how it is presented, and what it has drawn so far, for what the machinery makes of them.
 
 Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
 first one that is shown.
@@ -13,11 +13,19 @@ from types import TracebackType
 from typing import Any
 
 import plotly.graph_objects as go
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.privacy import Provenance
+from pages.shared.base import keys
 from pages.shared.base.question import Question
+
+PRESENT_MARK = "present"
+"""Field of the address; any link takes it along."""
+TYPE_SIZE, USUAL_SIZE = 22, 16
+"""Type size of the page's root, in pixels, on a projector and else: nearly all that Streamlit draws is measured in it,
+and figures follow."""
 
 
 @dataclass(eq=False)
@@ -63,6 +71,17 @@ class Drawn:
         names = list(own)
         at = names.index(self.before) if self.before in names else len(names)
         return {n: own[n] for n in names[:at]} | added | {n: own[n] for n in names[at:]}
+
+
+def is_presented() -> bool:
+    """Whether this session shows the app on a projector, with larger type and no sidebar.
+
+    ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
+    of the address. What comes later in the run finds it under `keys.PRESENTING`.
+    """
+    if PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
+        st.session_state[keys.PRESENTING] = st.query_params[PRESENT_MARK] == "1"
+    return bool(st.session_state.get(keys.PRESENTING))
 
 
 def is_of_fragment() -> bool:

@@ -22,7 +22,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.markdown import plain
 from dpcore.common.text_fields import field_types
-from pages.shared.base import keys, page_run, projector
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
 
@@ -31,9 +31,9 @@ Width = int | typing.Literal["stretch"]
 
 
 def wide(width: Width) -> Width:
-    """The width of a field in pixels, wider where its letters are larger: `projector.is_on` came first in this run."""
+    """The width of a field in pixels, wider on a projector: `page_run.is_presented` came first in this run."""
     if isinstance(width, int) and st.session_state.get(keys.PRESENTING):
-        return width * projector.TYPE_SIZE // projector.USUAL_SIZE
+        return width * page_run.TYPE_SIZE // page_run.USUAL_SIZE
     return width
 
 
@@ -239,7 +239,7 @@ def row() -> DeltaGenerator:
 
 
 def main_button() -> typing.Literal["primary", "secondary"]:
-    """The type of a page's main button: filled. `pages.shared.screen.address` gives it a label that can be read."""
+    """The type of a page's main button: filled. `pages/shared/screen/address.js` gives it a label that can be read."""
     return "primary"
 
 

@@ -21,6 +21,7 @@ ENTERED, SEEN = "release_setting", "release_setting_seen"
 
 Neither is among the keys that outlive a private copy: both may hold what was read off values.
 """
+DEFAULT_EPSILON = 1.0
 _NEVER, _CLEARED = "never looked at", "cleared by a person"
 
 

@@ -30,7 +30,7 @@ from pages.shared.figure.gate import Gate
 ADDRESS = "/assets/figures"
 """Path of the socket, below the root of the app."""
 SESSION = "/assets/session"
-"""Below the root, too: answers whether the session of a token is still there (`pages.shared.screen.address`)."""
+"""Below the root, too: answers whether the session of a token is still there (`pages/shared/screen/address.js`)."""
 HEADER = "X-Sweetspot-Session"
 """Header of a request that carries the token; as part of an address it might be logged somewhere."""
 TOKEN_SECONDS = 10.0

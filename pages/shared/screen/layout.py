@@ -6,18 +6,29 @@ Everything a question draws stands in one fragment: a moved slider runs the ques
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared.base import catalogue, dialogs, keys, page_run, projector, turns
+from dpcore.answer.against import EPSILON_STEPS
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE
+from pages.shared.base import catalogue, dialogs, keys, page_run, turns
 from pages.shared.base.question import Question
 from pages.shared.compare import compare_tab, pin_table, second_data_set
-from pages.shared.fields import ranges
-from pages.shared.screen import address, strip, tour_bar
+from pages.shared.fields import fields, setting
+from pages.shared.figure import ahead
+from pages.shared.screen import strip, tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
+
+_ADDRESS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
+_mount_address = st.components.v2.component(
+    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{ahead.HEADER}"]'), isolate_styles=False
+)
 
 FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
@@ -94,7 +105,7 @@ def show(
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
             with line:
-                ranges.epsilon_control(of.name)
+                _epsilon_control(of.name)
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         below = st.container()
@@ -125,7 +136,7 @@ def show(
         presenting = bool(state.get(keys.PRESENTING))
         _offer_link(of, link, permanent, presenting)
         # Not in the popover, whose content the browser makes only once it is opened.
-        address.follow(query, f"{projector.TYPE_SIZE}px" if presenting else "")
+        _follow(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
         session_file.leave()
 
     def ahead() -> None:
@@ -135,6 +146,64 @@ def show(
     (st.fragment(ahead) if by_itself else ahead)()
     if keys.DIALOG_ASKED in st.session_state:
         dialogs.open_asked()
+
+
+def _epsilon_control(where: str) -> None:
+    """The shared epsilon: a slider over round values and a field for any other, kept in step.
+
+    Args:
+        where: The page that it stands on.
+    """
+    state = st.session_state
+    entered = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
+    step = nearest_step(setting.DEFAULT_EPSILON if entered is None else float(entered))
+    # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
+    # of the last page to these on the second run only: the field would stand empty on the first.
+    if state.get(keys.EPSILON_PAGE) != where:
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = where, entered, step
+    # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
+    elif state.get(keys.EPSILON_SLIDER) != step:
+        state[keys.EPSILON_SLIDER] = step
+    st.select_slider(
+        "Privacy budget ε",
+        EPSILON_STEPS,
+        # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
+        # where another run begins at once, as after an upload. The slider then stood at its least value.
+        step,
+        key=keys.EPSILON_SLIDER,
+        format_func=wording.entered,
+        on_change=_slider_moved,
+        help="Smaller is more private and noisier. One release uses it up once.",
+        width=fields.wide(220),
+    )
+    fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
+
+
+def _slider_moved() -> None:
+    st.session_state[keys.EPSILON] = st.session_state[keys.EPSILON_SLIDER]
+
+
+def nearest_step(epsilon: float) -> float:
+    """The slider position nearest to epsilon on the log scale; whatever was typed has one."""
+    inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
+    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
+
+
+def _follow(query: str, size: str = "") -> None:
+    """Make this the query of the browser's address.
+
+    Args:
+        query: Without its question mark; it must hold nothing that was computed from private data.
+        size: Of the type, in CSS, where it is not the usual one.
+    """
+    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    told = {
+        "query": query,
+        "size": size,
+        "token": ahead.channel().token,
+        "address": f"/{root}{ahead.SESSION}" if root else ahead.SESSION,
+    }
+    _mount_address(key="address", data=told, height=1)
 
 
 def _offer_link(of: Question, place: DeltaGenerator, permanent: str, presenting: bool) -> None:

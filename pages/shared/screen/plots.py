@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import math
+from collections.abc import Callable, Iterator
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.answer import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
-from pages.shared.fields import ranges
 from pages.shared.figures import figures
 from pages.shared.session import session
 
@@ -73,8 +75,8 @@ def show(
     if not movable:
         figures.show_picture(picture(plot, label, moves))
         return plot
-    name, note = ("Axis ranges", ranges.STAY_PUT) if len(movable) > 1 else ("Axis range", "")
-    with ranges.under_figure(f"{key}_ranges", name, note) as (chart, below):
+    name, note = ("Axis ranges", STAY_PUT) if len(movable) > 1 else ("Axis range", "")
+    with under_figure(f"{key}_ranges", name, note) as (chart, below):
         chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
     drawn_as = plot.within(**chosen)
     figures.show_picture(picture(drawn_as, label, moves), below, chart)
@@ -95,5 +97,86 @@ def ends(axis: Axis, key: str) -> tuple[float, float]:
     key, kept = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
     if axis.number.endswith("%"):
         written = wording.percent
-        return ranges.range_control(label, key, *axis.limits, reach=axis.reach, kept=kept, written=written)
-    return ranges.range_control(label, key, *axis.limits, reach=axis.reach, kept=kept)
+        return range_control(label, key, *axis.limits, reach=axis.reach, kept=kept, written=written)
+    return range_control(label, key, *axis.limits, reach=axis.reach, kept=kept)
+
+
+STEPS = (1.0, 2.0, 5.0)
+
+
+def ladder(low: float, high: float) -> tuple[float, ...]:
+    """1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    rungs = [step * 10.0**power for power in range(first, last + 1) for step in STEPS]
+    start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
+    end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
+    return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
+
+
+STAY_PUT = "The axes stay put while you move ε, so that curves can be compared."
+
+
+@contextlib.contextmanager
+def under_figure(
+    key: str, name: str = "Axis ranges", note: str = STAY_PUT
+) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+    """A place for a figure, and one for what stands below it, where a popover holds what is drawn within.
+
+    Args:
+        key: Of the popover, unique on the page.
+        name: On its button.
+        note: Below what it holds.
+
+    Yields:
+        The place of the figure, and the place below it.
+    """
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover(name, icon=":material/straighten:", key=key):
+        yield chart, below
+        if note:
+            st.caption(note)
+
+
+def range_control(
+    label: str,
+    key: str,
+    low: float,
+    high: float,
+    room: float = 100.0,
+    written: Callable[[float], str] = "{:,g}".format,
+    reach: tuple[float, float] | None = None,
+    kept: str = "",
+) -> tuple[float, float]:
+    """A from/to control for a log axis.
+
+    Args:
+        label: What the axis shows, with unit.
+        key: Session key; it must change when the data do, since the range offered comes from them.
+        low: Where the axis starts before anything is chosen, above 0.
+        high: Where it ends.
+        room: By what factor the choice reaches beyond on either side, where no ``reach`` is given.
+        written: How a number of the axis is written.
+        reach: From where to where the choice reaches.
+        kept: Session key under which a choice outlives a change of ``key``, as where the axis follows curves that move.
+
+    Returns:
+        (from, to), from < to.
+    """
+    least, most = reach or (low / room, high * room)
+    rungs = ladder(min(least, low), max(most, high))
+    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
+    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
+    # The default goes in by value: only from its being a pair does the slider know that it has two handles.
+    first = (start, end if end > start else rungs[rungs.index(start) + 1])
+    state, before = st.session_state, st.session_state.get(kept) if kept else None
+    if before is not None and key not in state and set(before) <= set(rungs):
+        state[key] = before
+    chosen = st.select_slider(label, rungs, first, key=key, format_func=written, persist_state="session")
+    if kept:
+        state[kept] = chosen if chosen != first else None
+    below, above = chosen
+    if below < above:
+        return below, above
+    index = rungs.index(below)
+    return (below, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], below)

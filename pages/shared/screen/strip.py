@@ -153,7 +153,8 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
 def _release(of: Question, card: Answer | None) -> str:
     """What is released; before an answer, the page's word for it, with fields in braces as they are chosen."""
     if card is not None and card.setting is not None:
-        return card.setting.what
+        kind, column = card.setting.released.value, card.setting.column
+        return f"{kind} of {column}" if column else kind
     chosen = {
         name: str(field.names[st.session_state[of.key(name)]])
         for name, field in of.fields.items()

@@ -17,9 +17,9 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields, to_text
-from pages.shared.base import catalogue, keys, projector
+from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import From, Question
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.fields.fields import epsilon_problems
 from pages.shared.session import session, shelf, tour
 
@@ -46,7 +46,7 @@ SPENT_GONE = "what was spent before is no longer counted: the account holds for 
 ANEW = (RELOADED, KEPT_GONE, SPENT_GONE)
 """What a page says that was loaded anew."""
 # For fields that every link has; the range of a label is one that nobody means.
-STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
+STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
 def link(
@@ -127,7 +127,7 @@ def read(
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, SPENT_MARK, projector.MARK)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, SPENT_MARK, page_run.PRESENT_MARK)
         and not name.startswith(GENERATOR_PREFIX)
         and not tour.is_mark(name)
     }
@@ -144,7 +144,7 @@ def read(
     kind, widgets = spec.parameters, spec.widgets
     if kind is None:
         kind, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
-        silent = {} if "epsilon" in own else {"epsilon": str(ranges.DEFAULT_EPSILON)}
+        silent = {} if "epsilon" in own else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _widgets(kind, widgets, silent | own)
     nobodys = {widgets[name] for name in silent}
     return origin, {key: value for key, value in values.items() if key not in nobodys}, problems_of_fields
@@ -233,7 +233,7 @@ def current(spec: Question) -> tuple[str, str]:
     if _has_spent():
         marks[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
-        marks[projector.MARK] = "1"
+        marks[page_run.PRESENT_MARK] = "1"
     about, shown = _about(data.origin), asked
     if guarded:
         secret = {

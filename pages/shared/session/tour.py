@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
-from pages.shared.fields import ranges, setting
+from pages.shared.fields import setting
 from pages.shared.session import session, shelf
 from pages.shared.session.shelf import Before, Tour
 
@@ -186,7 +186,7 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
             f"the tour has {last} steps, and none is called {wanted[:20]!r}", remedy="Begin it on Start"
         )
         return
-    before = Before(_before(fields), ranges.DEFAULT_EPSILON, named_only=True)
+    before = Before(_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if followed:
         st.session_state[keys.TOUR] = Tour(int(wanted), before)
     else:

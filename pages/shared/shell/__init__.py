@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from dpcore.report import local_app
-from pages.shared.base import keys, projector
+from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure, file_button
 from pages.shared.session import handed_over, links, session, session_file, shelf
@@ -49,7 +49,8 @@ def settle_memory() -> bool:
 
 def show(spec: Question) -> None:
     """Draw the shell: which data are in use, and what is wrong with a link."""
-    room.make(projector.is_on())
+    # Before anything is drawn; a style takes no place itself.
+    st.html(room.STYLE + room.PRESENTING if st.session_state.get(keys.PRESENTING) else room.STYLE)
     links.apply_once(spec)
     if local_app.FIELD in st.query_params:
         handed_over.open_once()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.shared import shell
-from pages.shared.base import projector
+from pages.shared.base import page_run
 from pages.shared.base.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
@@ -13,7 +13,7 @@ st.set_page_config(
     page_title="Sweet Spot",
     page_icon="⚖️",
     layout="wide",
-    initial_sidebar_state="collapsed" if projector.is_on() else SIDEBAR_WIDTH,
+    initial_sidebar_state="collapsed" if page_run.is_presented() else SIDEBAR_WIDTH,
 )
 
 groups: dict[str, list[st.Page]] = {}

@@ -10,8 +10,6 @@ right below its header: with larger type a figure would not be seen whole.
 
 from __future__ import annotations
 
-import streamlit as st
-
 # Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
 STYLE = """<style>
 @media screen and (min-width: 736px) {
@@ -28,8 +26,3 @@ STYLE = """<style>
 PRESENTING = """<style>
 .stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
 </style>"""
-
-
-def make(presenting: bool) -> None:
-    """Take it, before anything is drawn; a style takes no place itself."""
-    st.html(STYLE + PRESENTING if presenting else STYLE)

@@ -21,7 +21,7 @@ from dpcore.gap_examples.answer import examples
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
@@ -89,7 +89,7 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
 
 def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
     at = open_app(QUESTION.title)
-    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
+    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
     assert "No data could gain more than 56.5" in shown_texts(at)
     assert "at most 4" in shown_texts(at)
     number = answer_of(at, "gap_card")
@@ -137,7 +137,7 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
     private = Dataset("h.csv", "a table of counts", Disclosure.PRIVATE, histogram)
     at = fine(with_data(open_app(QUESTION.title), private).run())
-    assert_data_answer(at, mean.MeanProblem(histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
+    assert_data_answer(at, mean.MeanProblem(histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(at)
     link = link_of(at)
     assert "data=upload" in link

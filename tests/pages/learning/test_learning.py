@@ -29,7 +29,7 @@ from pages.learning import cached
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import jobs
-from pages.shared.fields.ranges import DEFAULT_EPSILON
+from pages.shared.fields.setting import DEFAULT_EPSILON
 from pages.shared.screen import layout
 from pages.shared.session import session
 from tests.pages.driving import (

@@ -26,7 +26,7 @@ from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues
 from dpcore.report import csv_files, plotly_figures
 from pages.shared.base import keys
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.figures import figures
 from pages.shared.session import session
 from tests.pages.driving import (
@@ -47,7 +47,7 @@ from tests.pages.driving import (
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
 SECRET = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
-EPSILON = ranges.DEFAULT_EPSILON
+EPSILON = setting.DEFAULT_EPSILON
 TABS = (
     "Behind the answer",
     "Weight of a row",

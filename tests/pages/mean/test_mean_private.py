@@ -20,7 +20,7 @@ from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
 from dpcore.mean.answer import answered, find, simulated, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
@@ -39,7 +39,7 @@ from tests.pages.driving import (
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
-EPSILON = ranges.DEFAULT_EPSILON
+EPSILON = setting.DEFAULT_EPSILON
 
 
 def switched(**link):

@@ -46,7 +46,7 @@ from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average, Pace
 from pages.private_choice.forms import Known, PageParameters
 from pages.shared.base import catalogue, keys
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.session import links, session
 from tests.pages.driving import (
     address_of,
@@ -684,7 +684,7 @@ def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
 def test_fields_that_are_not_ours_are_left_alone():
     at = open_app("Mean", utm_source="letter", epsilon="nonsense")
     assert not errors(at)
-    assert at.number_input(key=keys.EPSILON).value == ranges.DEFAULT_EPSILON
+    assert at.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
 
 
 # --- in the app ---------------------------------------------------------------------------------------------
@@ -806,7 +806,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(held.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
-    problem = mean.MeanProblem(held.histogram, ranges.DEFAULT_EPSILON, 100.0, variance)
+    problem = mean.MeanProblem(held.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(held.values, 0.0, 100.0).mean, held.values.values.max(),
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
@@ -825,7 +825,7 @@ def assert_link_tells_nothing(link, title, computed):
             assert text not in telling, (text, link)
     assert "secret" not in link
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
-    expected = {"link": "1", "data": "upload", "epsilon": f"{ranges.DEFAULT_EPSILON:g}"}
+    expected = {"link": "1", "data": "upload", "epsilon": f"{setting.DEFAULT_EPSILON:g}"}
     if catalogue.page(title).parameters is None:
         assert said == expected
     elif title == "Mean":
@@ -842,7 +842,7 @@ def assert_link_tells_nothing(link, title, computed):
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}
         assert said == {
-            **to_fields(catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, **ends)),
+            **to_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
             "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
@@ -851,17 +851,17 @@ def assert_link_tells_nothing(link, title, computed):
         assert said == {**fresh, **expected}
     elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
         asked = PlanParameters(
-            ranges.DEFAULT_EPSILON,
+            setting.DEFAULT_EPSILON,
             "users; rows; sum",
             target=mean.Target.TABLE,
             likeness=mean.Likeness.ENTERED,
         )
         assert said == {**to_fields(asked), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
-        asked = catalogue.page(title).parameters(ranges.DEFAULT_EPSILON, user_share=0.2)
+        asked = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
         assert said == {**to_fields(asked), **expected}
     else:
-        assert said == {**to_fields(catalogue.page(title).parameters(ranges.DEFAULT_EPSILON)), **expected}
+        assert said == {**to_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)), **expected}
 
 
 def test_to_fields_writes_enums_by_their_value():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore import mean
 from dpcore.answer import distribution
+from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -23,7 +24,7 @@ from dpcore.start import answer as start_answer
 from dpcore.start.answer.found import axis_limits
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, round_numbers
-from pages.shared.fields import ranges
+from pages.shared.screen import layout, plots
 from pages.shared.session import session
 from tests.pages.driving import ROOT
 
@@ -235,7 +236,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = ranges.ladder(low, low * factor)
+    rungs = plots.ladder(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:
@@ -249,9 +250,9 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 
 @given(epsilon=st.floats(1e-6, 1e3))
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
-    step = ranges.nearest_step(epsilon)
-    assert step in ranges.EPSILON_STEPS
-    for other in ranges.EPSILON_STEPS:
+    step = layout.nearest_step(epsilon)
+    assert step in EPSILON_STEPS
+    for other in EPSILON_STEPS:
         assert abs(math.log(step / epsilon)) <= abs(math.log(other / epsilon)) + 1e-12
 
 

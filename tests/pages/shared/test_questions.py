@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
@@ -20,8 +21,8 @@ from dpcore.report import charts, csv_files
 from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields as questions
-from pages.shared.fields import ranges
 from pages.shared.figures import figures
+from pages.shared.screen import layout
 from tests.pages.driving import (
     begin,
     chart,
@@ -87,7 +88,7 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3, 1e3, 1e9, -4.0, 0.0])
 def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
-    assert ranges.nearest_step(epsilon) in ranges.EPSILON_STEPS
+    assert layout.nearest_step(epsilon) in EPSILON_STEPS
 
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.

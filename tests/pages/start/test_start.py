@@ -19,7 +19,7 @@ from dpcore.start.answer import CELLS, answered, find
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared.base import catalogue, keys
-from pages.shared.fields import ranges
+from pages.shared.fields import setting
 from pages.shared.session import session
 from pages.start import advice
 from tests.pages.driving import (
@@ -41,7 +41,7 @@ from tests.pages.driving import (
 SECRET = dataclasses.replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
 
 
-def off_by(histogram: ContributionHistogram, bounds, epsilon: float = ranges.DEFAULT_EPSILON):
+def off_by(histogram: ContributionHistogram, bounds, epsilon: float = setting.DEFAULT_EPSILON):
     """Mean distance of one of the counts from the truth, as a share of it, by hand.
 
     Rows beyond the bound are lost, in every count alike. With Laplace noise of scale b beside what a count lacks, a,
@@ -86,7 +86,7 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     before = chart(at, "start_tradeoff")
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
     after = chart(at, "start_tradeoff")
-    ratio = ranges.DEFAULT_EPSILON / 10.0
+    ratio = setting.DEFAULT_EPSILON / 10.0
     assert trace(after, "Noise")[1] == pytest.approx(trace(before, "Noise")[1] * ratio)
     assert after["layout"]["yaxis"]["range"] == before["layout"]["yaxis"]["range"] == [0.0, 1.0]
     assert after["layout"]["xaxis"]["range"] == before["layout"]["xaxis"]["range"]

@@ -26,7 +26,7 @@ from dpcore.total.answer import strategies as compared
 from dpcore.total.answer.found import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base import keys
-from pages.shared.fields import jobs, ranges
+from pages.shared.fields import jobs, setting
 from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
@@ -49,7 +49,7 @@ TITLE = "Sum and count"
 LINES = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
 ROWS = Amounts.from_histogram(LINES.histogram)
-EPSILON = ranges.DEFAULT_EPSILON
+EPSILON = setting.DEFAULT_EPSILON
 CURVES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
 # Totals of -4, 9, 30, -2 and 4.
 SIGNED = Dataset(

@@ -1,25 +1,16 @@
-"""What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags.
-
-Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
-slider, *Back* would have to be pressed twenty times. This replaces the entry.
-
-After a lost connection Streamlit's page asks for a run only if one was under way. Where the server was started anew, or
-let go of the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
-nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session is
-still there, and loads itself anew where it is not. The address brings back the settings; the page says what is gone.
-
-The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
-page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
-light and dark.
-"""
-
-from __future__ import annotations
-
-import streamlit as st
-
-from pages.shared.figure import ahead
-
-_SCRIPT = """
+// What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags.
+//
+// Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
+// slider, *Back* would have to be pressed twenty times. This replaces the entry.
+//
+// After a lost connection Streamlit's page asks for a run only if one was under way. Where the server was started anew, or
+// let go of the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
+// nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session is
+// still there, and loads itself anew where it is not. The address brings back the settings; the page says what is gone.
+//
+// The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
+// page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
+// light and dark.
 const TAGS = "sweetspot-tags";
 // A server that has just come up, or a connection that flickers on a busy machine, may not know the session yet: it is
 // gone only when the server has said so CERTAIN times.
@@ -80,25 +71,3 @@ function follow({ data, parentElement }) {
     `{ color: ${ground} !important; }`;
   if (ground && style.textContent !== rule) style.textContent = rule;
 }
-"""
-
-_SCRIPT = _SCRIPT.replace("HEADER]", f'"{ahead.HEADER}"]')
-
-_mount = st.components.v2.component("sweetspot_address", js=_SCRIPT, isolate_styles=False)
-
-
-def follow(query: str, size: str = "") -> None:
-    """Make this the query of the browser's address.
-
-    Args:
-        query: Without its question mark; it must hold nothing that was computed from private data.
-        size: Of the type, in CSS, where it is not the usual one.
-    """
-    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    told = {
-        "query": query,
-        "size": size,
-        "token": ahead.channel().token,
-        "address": f"/{root}{ahead.SESSION}" if root else ahead.SESSION,
-    }
-    _mount(key="address", data=told, height=1)
