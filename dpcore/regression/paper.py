@@ -61,6 +61,13 @@ OVER_ROWS = Axis(
     number=",",
     marked=tuple((float(n), f"{n:,}") for n in study.ROWS),
 )
+OVER_EXPONENTS = Axis(
+    "exponent α of rows per user",
+    "",
+    (1.05, 2.05),
+    Scale.LINEAR,
+    "Exponent α of rows per user (smaller: more uneven)",
+)
 LINES = tuple(Line(*method) for method in METHODS)
 DASHES = dict(zip(EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
@@ -89,7 +96,7 @@ FIGURES = (
         f"n = {ROWS:,}, ε = {EPSILON:g}. {DATA}",
         "Regression",
         "Figures 1 and 2",
-        Axis("exponent α of rows per user", "", (1.05, 2.05), Scale.LINEAR),
+        OVER_EXPONENTS,
         ERROR,
         study.EXPONENTS,
         LINES,

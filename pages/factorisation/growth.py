@@ -39,9 +39,7 @@ def show(parameters: FactorisationParameters) -> None:
         "ratings are generated, whatever data are in use. Fewer items bring the point nearer, as each then has more "
         "ratings, and so does a larger ε."
     )
-    if jobs.watch(JOB, "Simulating growth"):
-        held = jobs.so_far_of(JOB)
-    else:
+    if not jobs.working(JOB):
         seeds = wording.counted(growth.study.repeats, "seed")
         st.button(
             f"Simulate up to {wording.number(growth.users[-1])} users, {seeds}",
@@ -51,12 +49,10 @@ def show(parameters: FactorisationParameters) -> None:
             args=(growth,),
             help="About 5 seconds of processor time for each seed.",
         )
-        held = jobs.result_of(JOB)
+    held = jobs.outcome(JOB, "Simulating growth", growth, live=True)
     if held is None:
         return
-    question, result = held
-    if question != growth:
-        st.caption(":material/history: This is for earlier settings; simulate again for the new ones.")
+    result = held[1]
     if not np.isfinite(result.advantage).any():
         st.info("Stopped before the first number of users was done.", icon=":material/stop_circle:")
         return

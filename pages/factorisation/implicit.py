@@ -39,10 +39,7 @@ def show(found: FactorisationFound) -> None:
         )
     )
     fields.draw_row(QUESTION, *(("chosen_from", "unobserved") if own else ("unobserved",)))
-    asked = _question(found)
-    if jobs.watch(JOB, "Training on choices"):
-        held = jobs.so_far_of(JOB)
-    else:
+    if not jobs.working(JOB):
         study = parameters.implicit_study
         st.button(
             f"Train on choices, {wording.counted(study.repeats, 'seed')}",
@@ -52,14 +49,12 @@ def show(found: FactorisationFound) -> None:
             args=(found,),
             help="About as long as a third of *Train*.",
         )
-        held = jobs.result_of(JOB)
+    held = jobs.outcome(JOB, "Training on choices", _question(found), live=True)
     if held is None:
         return
     question, result = held
     # Of the ratings that it was trained on: those in use may be others by now.
     disclosure: Provenance = question[0]
-    if question != asked:
-        st.caption(":material/history: This is for earlier settings; train again for the new ones.")
     if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
         st.info("Stopped before the first model was done.", icon=":material/stop_circle:")
         return

@@ -61,22 +61,18 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         f"**Look at** how the search comes ever closer to {best.ratio:.5f} and never gets there, with "
         "however many groups."
     )
-    start = inputs.search()
+    start, asked = inputs.search(), parameters.search_question()
     if start:
-        question = parameters.search_question()
         jobs.start(
             QUESTION.key("search_job"),
-            question,
-            lambda progress, stop: gap_examples.search(question, progress, stop),
+            asked,
+            lambda progress, stop: gap_examples.search(asked, progress, stop),
         )
-    if jobs.watch(QUESTION.key("search_job"), "Searching"):
-        return
-    done = jobs.result_of(QUESTION.key("search_job"))
+    idle = "An evolution strategy over whole sizes, whole users and the noise. It has not run yet."
+    done = jobs.outcome(QUESTION.key("search_job"), "Searching", asked, idle)
     if done is None:
-        st.caption("An evolution strategy over whole sizes, whole users and the noise. It has not run yet.")
         return
     question, result = done
-    _say_changed(question != parameters.search_question())
     st.markdown(result.ended)
     left, right = st.columns([3, 4])
     histogram = result.comparison.problem.histogram
@@ -93,11 +89,6 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         proof.instance_files(result.comparison, "gap_found")
     with right:
         plots.draw(gap_plots.search(result))
-
-
-def _say_changed(changed: bool) -> None:
-    if changed:
-        st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
 
 
 def show_regression(parameters: gap_examples.GapParameters) -> None:
@@ -194,14 +185,11 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
             question,
             lambda progress, stop: simulate_curve(problem, bounds, runs, seed, progress, stop),
         )
-    if jobs.watch(QUESTION.key("simulation_job"), "Simulating"):
-        return
-    done = jobs.result_of(QUESTION.key("simulation_job"))
+    idle = "Values are B/2 ± σ at random, so their variance is exactly σ². It has not run yet."
+    done = jobs.outcome(QUESTION.key("simulation_job"), "Simulating", question, idle)
     if done is None:
-        st.caption("Values are B/2 ± σ at random, so their variance is exactly σ². It has not run yet.")
         return
     asked, results = done
-    _say_changed(asked != question)
     _show_results(
         asked[1], results, data.provenance if asked[0] is gap_examples.InstanceKind.DATA else PUBLIC
     )

@@ -37,17 +37,16 @@ def show(answer: Answer, data: Dataset, main: Plot) -> None:
             (data.digest, asked),
             lambda tell, stop: simulated.run(asked, tell, stop),
         )
-    if jobs.watch(QUESTION.key("simulation_job"), "Simulating"):
-        return
-    done = jobs.result_of(QUESTION.key("simulation_job"))
-    if done is None or done[0][0] != data.digest:
-        st.caption("It has not run yet. The noise comes from NumPy, so this is not a release.")
+    done = jobs.outcome(
+        QUESTION.key("simulation_job"),
+        "Simulating",
+        (data.digest, asked),
+        "It has not run yet. The noise comes from NumPy, so this is not a release.",
+        fits=lambda question: question[0] == data.digest,
+    )
+    if done is None:
         return
     (_, of), results = done
-    if of != asked:
-        st.caption(
-            ":material/history: These results are for earlier settings; simulate again for the new ones."
-        )
     if not results:
         st.caption("Stopped before the first run.")
         return

@@ -38,15 +38,11 @@ def _show_runs(parameters: MultitaskParameters) -> None:
         jobs.start(
             QUESTION.key("experiment_job"), question, lambda progress, stop: run(question, progress, stop)
         )
-    if jobs.watch(QUESTION.key("experiment_job"), "Running"):
-        return
-    done = jobs.result_of(QUESTION.key("experiment_job"))
+    idle = "It has not run yet. With these defaults it takes about ten seconds."
+    done = jobs.outcome(QUESTION.key("experiment_job"), "Running", question, idle)
     if done is None:
-        st.caption("It has not run yet. With these defaults it takes about ten seconds.")
         return
-    asked, result = done
-    if asked != question:
-        st.caption(":material/history: These results are for earlier settings; run again for the new ones.")
+    result = done[1]
     if not np.isfinite(result.rmse).any():
         st.info("Stopped before the first run was done.", icon=":material/stop_circle:")
         return

@@ -179,15 +179,12 @@ def samples(shown: Shown) -> None:
                 several.sample_answers(found.together, draws, progress=tell, should_stop=stop),
             ),
         )
-    if jobs.watch(key, "Drawing answers"):
+    done = jobs.outcome(
+        key, "Drawing answers", question, "It has not run yet.", fits=lambda asked: asked[0] == data.digest
+    )
+    if done is None:
         return
-    done = jobs.result_of(key)
-    if done is None or done[0][0] != data.digest:
-        st.caption("It has not run yet.")
-        return
-    asked, (of, sampled) = done
-    if asked != question:
-        st.caption(":material/history: These results are for earlier settings; draw again for the new ones.")
+    of, sampled = done[1]
     count = sampled.answers.shape[0]
     if sampled.cancelled:
         st.caption(f"Stopped early: {wording.counted(count, 'answer')} drawn.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer import Axis, Scale
+from dpcore.answer import Axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
@@ -16,7 +16,7 @@ from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.answer.plots import Varied, example, swept
 from dpcore.regression.answer.words import FIT
-from dpcore.regression.paper import FIGURES
+from dpcore.regression.paper import FIGURES, OVER_EXPONENTS, OVER_ROWS
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
 from pages.regression.question import QUESTION
 from pages.shared.card import cards
@@ -46,14 +46,8 @@ def _result(key: str, question: Any, work: jobs.Work, doing: str, button: str) -
             type=fields.main_button() if job is None else "secondary",
             icon=":material/play_arrow:",
         )
-    if jobs.watch(key, doing):
-        return None
-    done = jobs.result_of(key)
-    if done is None:
-        return None
-    if done[0] != question:
-        st.caption(":material/history: The curve below was computed with earlier settings.")
-    return done[1]
+    done = jobs.outcome(key, doing, question)
+    return None if done is None else done[1]
 
 
 def _start(key: str, question: Any, work: jobs.Work) -> None:
@@ -125,20 +119,7 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
             ("rows", replace(generator, num_rows=600), parameters.epsilon),
             over([replace(generator, num_rows=n) for n in study.ROWS], study.ROWS),
             Varied(
-                "rows",
-                "the number of rows",
-                "regression-rows",
-                "Figure 1",
-                Axis(
-                    "rows n",
-                    "",
-                    (500.0, 3100.0),
-                    Scale.LINEAR,
-                    number=",",
-                    marked=tuple((float(n), f"{n:,}") for n in study.ROWS),
-                ),
-                "y",
-                Disclosure.PUBLIC,
+                "rows", "the number of rows", "regression-rows", "Figure 1", OVER_ROWS, "y", Disclosure.PUBLIC
             ),
             len(study.ROWS),
             of,
@@ -154,13 +135,7 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
                 "the exponent",
                 "regression-exponent",
                 "Figure 2",
-                Axis(
-                    "exponent α of rows per user",
-                    "",
-                    (1.05, 2.05),
-                    Scale.LINEAR,
-                    "Exponent α of rows per user (smaller: more uneven)",
-                ),
+                OVER_EXPONENTS,
                 "y",
                 Disclosure.PUBLIC,
             ),

@@ -69,13 +69,10 @@ def show(found: TrainingFound) -> None:
         icon=":material/play_arrow:",
         disabled=job is not None and job.running,
     )
-    jobs.watch(JOB, "Running")
-    told = jobs.result_of(JOB) or jobs.so_far_of(JOB)
+    told = jobs.outcome(JOB, "Running", asked, live=True)
     if told is None:
         return
     (_, of_epsilon, of_step_size), table = told
-    if told[0] != asked:
-        st.caption(":material/history: The table below was computed with earlier settings.")
     _show_table(found, table, of_epsilon, of_step_size)
 
 

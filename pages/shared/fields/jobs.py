@@ -258,7 +258,7 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in keys:
         rerun_if_ended(key)
-    at_work = _at_work(keys)
+    at_work = working(*keys)
     if not at_work:
         for key in keys:
             say_failure(key)
@@ -267,7 +267,41 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     return True
 
 
-def _at_work(keys: Sequence[str]) -> list[Job]:
+def outcome(
+    key: str,
+    doing: str,
+    asked: Any,
+    idle: str = "",
+    *,
+    live: bool = False,
+    fits: Callable[[Any], bool] = lambda _question: True,
+) -> tuple[Any, Any] | None:
+    """What work under a key found, with what is to be said of it.
+
+    Args:
+        key: In the session.
+        doing: What is done, beside its progress.
+        asked: What is asked now: what was found for another question is said to be so.
+        idle: What is said where there is nothing to show; empty for nothing.
+        live: Whether what is found is shown while it works.
+        fits: Whether what was found for a question may be shown beside the one that is asked now.
+
+    Returns:
+        (question, result); None where there is nothing to show.
+    """
+    running = watch(key, doing)
+    done = (so_far_of(key) if live else None) if running else result_of(key)
+    if done is None or not fits(done[0]):
+        if idle and not running:
+            st.caption(idle)
+        return None
+    if done[0] != asked:
+        st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
+    return done
+
+
+def working(*keys: str) -> list[Job]:
+    """The work under these keys that runs."""
     work = [st.session_state.get(key) for key in keys]
     return [job for job in work if job is not None and job.running]
 
@@ -312,7 +346,7 @@ def _bar(
     keys: Sequence[str], doing: str | Callable[[], str], measured: bool, shown: list[tuple[Job, Any]]
 ) -> None:
     """The line; ``shown``: the work that ran, with what it had found, when the page was drawn."""
-    at_work = _at_work(keys)
+    at_work = working(*keys)
     if [(job, job.so_far) for job in at_work] != shown and not dialogs.in_sight():
         st.rerun()
     if not at_work:
@@ -334,5 +368,5 @@ def _bar(
 
 def _stop(keys: Sequence[str]) -> None:
     """What was found until then becomes the result."""
-    for job in _at_work(keys):
+    for job in working(*keys):
         job.stop()

@@ -304,7 +304,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     assert recommending.sentence(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
-    assert "This is for earlier settings; train again" in shown_texts(trained)
+    assert "These results are for earlier settings" in shown_texts(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
     # What was trained on private ratings stays labelled so where generated ones are in use.
     assert "do not publish" not in shown_texts(trained)

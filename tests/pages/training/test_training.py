@@ -452,7 +452,7 @@ def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     assert table["Method"].tolist()[-1] == "No bound"
     at.session_state["training.paper_epsilon"] = 50.0
     fine(at.run())
-    assert "computed with earlier settings" in shown_texts(at)
+    assert "results are for earlier settings" in shown_texts(at)
 
 
 # --- upload -------------------------------------------------------------------------------------------------
