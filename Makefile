@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures plotly clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -39,6 +39,7 @@ help:
 	@echo "make docs     write a page about every public name to docs/api"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
 	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes)"
+	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
@@ -69,10 +70,16 @@ test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus 
 paper-figures: .venv/.stamp-app
 	@$(PY) -m dpcore.papers
 
+plotly: .venv/.stamp-app
+	@$(PY) .make/plotly_js.py
+
 package: .venv/.stamp-app
 	@rm -rf dist && $(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist/*
 
-test-package: .venv/.stamp-app
+test-plotly: .venv/.stamp-app
+	@$(PY) .make/plotly_js.py
+
+package: .venv/.stamp-app
 	@$(PY) .make/try_package.py
 
 lint: .venv/.stamp-dev

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import plotly
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from PIL import Image
@@ -73,6 +72,7 @@ def add_pictures(notebook: Any) -> None:
     """Add a picture to every figure."""
     from playwright.sync_api import sync_playwright
 
+    from dpcore.report import plotly_script
     from tests.browser import browser as helpers
 
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -82,7 +82,7 @@ def add_pictures(notebook: Any) -> None:
             args=["--disable-gpu", *(["--no-sandbox"] if as_root else [])],
         )
         page = browser.new_page()
-        page.add_script_tag(path=Path(plotly.__file__).parent / "package_data" / "plotly.min.js")
+        page.add_script_tag(path=plotly_script.path())
         for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
             if figure := output.get("data", {}).get(PLOTLY):
                 address = page.evaluate(

@@ -64,6 +64,7 @@ RENDERERS = (
     "dpcore.report.charts",
     "dpcore.report.regions",
     "dpcore.report.plotly_figures",
+    "dpcore.report.plotly_script",
     "dpcore.report.report_html",
 )
 """What makes pictures of plots: the one place of the core that knows Plotly, which nothing else of it imports."""

@@ -17,11 +17,10 @@ import jinja2
 import plotly.graph_objects as go
 import plotly.io as pio
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from dpcore.common.privacy import Disclosure, kind_of
 from dpcore.common.version import VERSION
-from dpcore.report import charts
+from dpcore.report import charts, plotly_script
 from dpcore.report.content import FigureData, Report, Said
 from dpcore.report.markup import block_html, inline_html
 
@@ -96,7 +95,7 @@ def _on_white() -> dict[str, Any]:
 
 def _plotly() -> Markup:
     # The library's own text holds no closing tag today; a later one that does must not end the script.
-    return Markup(get_plotlyjs().replace("</script", "<\\x2fscript"))
+    return Markup(plotly_script.path().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
 def _drawing(figure: FigureData, fig: go.Figure) -> Markup:

@@ -23,8 +23,8 @@ from pages.shared.report import citations, report_content
 from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session, stand_ins
 
-MEGABYTES = 5
-"""Size of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
+MEGABYTES = 1.3
+"""Size of a report with figures, most of it plotly.js, which is 1.2 MB."""
 KILOBYTES = 30
 """Most that a report without figures has: 17 to 29 kB."""
 

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute
 from dpcore.common import workspace
 from pages.shared.base import demo
 from pages.shared.figure import serving
+from pages.shared.server.frontend import Frontend
 from pages.shared.server.guard import Guard
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
@@ -56,7 +57,11 @@ def middleware() -> list[Middleware]:
         public = demo.public_origins()
     except demo.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
-    return [Middleware(Guard, public=public, served=demo.is_served()), *serving.MIDDLEWARE]
+    return [
+        Middleware(Guard, public=public, served=demo.is_served()),
+        Middleware(Frontend),
+        *serving.MIDDLEWARE,
+    ]
 
 
 @asynccontextmanager

@@ -15,17 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from plotly.offline import get_plotlyjs
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from dpcore.report import charts
+from dpcore.report import charts, plotly_script
 from pages.shared.figure import ahead, component, first, gate, serving
-from pages.shared.server import server
+from pages.shared.server import frontend, server
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -90,6 +91,7 @@ class Answer:
 
     def __init__(self, app: Any, path: str, **headers: str) -> None:
         sent: list[dict[str, Any]] = []
+        asked: list[bool] = []
         given = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
@@ -98,6 +100,10 @@ class Answer:
         }  # fmt: skip
 
         async def receive() -> dict[str, Any]:
+            # A file's sender waits beside for the browser to leave, which this one does not.
+            if asked:
+                await asyncio.Event().wait()
+            asked.append(True)
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: dict[str, Any]) -> None:
@@ -114,11 +120,24 @@ class Answer:
         return ", ".join(text for found, text in self.headers if found == name)
 
 
+def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch):
+    ours = plotly_script.path()
+    assert ours.parent == plotly_script.FOLDER
+    text = ours.read_text(encoding="utf-8")
+    assert f'version="{get_plotlyjs_version()}"' in text
+    for kind in plotly_script.TRACES:
+        assert f'moduleType:"trace",name:"{kind}"' in text, kind
+    # Another version of the package has its own script until ours is made anew.
+    monkeypatch.setattr(plotly_script, "get_plotlyjs_version", lambda: "99.0.0")
+    other = plotly_script.path.__wrapped__()
+    assert other.read_text(encoding="utf-8") == get_plotlyjs()
+
+
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
     address = serving.PLOTLY.address
     plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
-    assert plain.body.decode() == get_plotlyjs()
+    assert plain.body == plotly_script.path().read_bytes()
     assert packed.header("content-encoding") == "gzip"
     assert gzip.decompress(packed.body) == plain.body
     assert len(packed.body) < 0.35 * len(plain.body)
@@ -140,7 +159,8 @@ def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_add
     assert Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
     edited.write_bytes(serving.FIGURE.files[-1].read_bytes() + b"\n")
-    assert serving.own_script(edited).address != serving.own_script(serving.FIGURE.files[-1]).address
+    address = serving.script("figure", serving.FIGURE.files[-1]).address
+    assert serving.script("figure", edited).address != address
 
 
 class Ear:
@@ -408,6 +428,41 @@ def test_whatever_streamlit_changes_in_its_messages_goes_through(what, monkeypat
 
     with ThreadPoolExecutor() as thread:
         thread.submit(asyncio.run, passes()).result()
+
+
+def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
+    own = Starlette(routes=create_streamlit_static_assets_routes(None))
+    passed = []
+
+    async def streamlit(scope, receive, send):
+        passed.append(scope["path"])
+        await own(scope, receive, send)
+
+    ours = frontend.Frontend(streamlit)
+    page = Answer(own, "/").body.decode()
+    addresses = [f"/{name}" for name in re.findall(r'"\./(static/[^"]+)"', page)]
+    assert len(addresses) > 40
+    for address in addresses:
+        here, there = Answer(ours, address), Answer(own, address)
+        assert here.body == there.body
+        for name in ("content-type", "content-length"):
+            assert here.header(name) == there.header(name), address
+        assert {"immutable", "public", "max-age=31536000"} == set(here.header("cache-control").split(", "))
+    assert passed == []
+    # All else is Streamlit's: pages, names without a digest of their content, parts, what may not have changed.
+    known = addresses[0]
+    for path, headers in (
+        ("/", {}),
+        ("/favicon.png", {}),
+        ("/static/js/index.00000000.js", {}),
+        ("/static/../static/js/../index.html", {}),
+        (f"/x{known}", {}),
+        (known, {"range": "bytes=0-10"}),
+        (known, {"if_none_match": "a"}),
+    ):
+        passed.clear()
+        assert Answer(ours, path, **headers).status == Answer(own, path, **headers).status
+        assert passed == [path]
 
 
 def test_only_a_page_announces_the_scripts():

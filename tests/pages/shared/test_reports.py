@@ -11,6 +11,7 @@ import pytest
 from dpcore.answer.methods import Chosen
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
+from dpcore.report import plotly_script
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.training import experiment
 from pages.shared.report import report_content, take_away
@@ -109,6 +110,7 @@ def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, cont
     assert set(places) == set(specs)
     for spec in specs.values():
         assert spec["data"]
+        assert {trace.get("type", "scatter") for trace in spec["data"]} <= set(plotly_script.TRACES)
         # Its own colours: Streamlit's placeholders are near black (#000001 and so on).
         assert "#00000" not in json.dumps(spec["layout"])
         assert spec["layout"]["paper_bgcolor"] == "white"
