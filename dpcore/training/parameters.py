@@ -201,11 +201,10 @@ def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
         "privacy losses, rounded upwards",
         "Steps and step size follow from ε, δ, the number of features, and the number of users as it is released"
         if parameters.pace is Pace.RULE
-        else "Steps and step size are taken as public. Chosen by looking at these curves they are not, and ε does not "
-        "cover that choice",
-        "A bound that follows the users is covered by ε. A fixed one is taken as public: chosen by these curves it is "
-        "not, and ε does not cover that choice",
-        f"Curves are simulated. Models learn from one part of the users and are judged on the users held out, over "
-        f"{wording.counted(parameters.splits, 'split')} of the users",
+        else "Steps and step size are public",
+        "A bound that follows the users is covered by ε. Choosing a fixed one"
+        f"{'' if parameters.pace is Pace.RULE else ', steps,'} or a method by these curves is not",
+        f"Curves are simulated, over {wording.counted(parameters.splits, 'split')} of the users into those trained on "
+        "and those held out",
         "No bound takes the largest user of these data as if it were public",
     )

@@ -8,6 +8,7 @@ from dpcore.examples_per_user.answer import answered
 from pages.examples_per_user import owners, tabs, training, work
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base import keys
+from pages.shared.data import own_data
 from pages.shared.fields import fields
 from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session
@@ -35,7 +36,7 @@ def body(places: layout.Places) -> None:
     answer = answered(data, parameters, found)
     with places.figure:
         plots.show(answer.plots["examples-error"]())
-    with places.below:
+    with own_data.state_line(places.below, QUESTION):
         work.show_state()
     of: dict[str, answer_tabs.Content] = {
         "Studies": {

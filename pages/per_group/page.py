@@ -1,7 +1,5 @@
 """Per group: the best pair of bounds for a release per group, and what scaling users instead would save."""
 
-from contextlib import nullcontext
-
 import streamlit as st
 
 from dpcore.answer.stage import Stage
@@ -21,19 +19,12 @@ data = stand_ins.demonstration() if demonstration else in_use
 
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer."""
-    if demonstration:
-        places.notes.markdown(":small[The data have no groups: **these are invented**.]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return
-    # A job has its own sign below the figure; a spinner above it would move it.
-    long = work.is_long(data, parameters)
+    # A long search has its own sign below the figure; a spinner above would move it.
     try:
-        with (
-            places.notes,
-            nullcontext() if long else st.spinner("Looking for the best pair …", show_time=True),
-        ):
-            found = work.found_for(data, parameters)
+        found = work.found_for(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
@@ -41,7 +32,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     if found.value is not None:
         show(found.value, places)
-    if long:
+    if work.is_long(data, parameters):
         show_progress(found.stage, places)
 
 
@@ -77,7 +68,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     )
     if demonstration:
         with places.answer:
-            stand_ins.bring("Bring groups")
+            stand_ins.bring("These groups are invented: bring your own")
 
 
 def show_progress(stage: Stage, places: layout.Places) -> None:

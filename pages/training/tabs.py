@@ -50,9 +50,8 @@ def show_behind(answer: Answer) -> None:
         },
     )
     st.caption(
-        "Loss and rows told right are on the users held out. ± is half of a 95 % interval of the mean: as noise and "
-        "drawn rows vary, and for other users held out. One run ± is the standard deviation of a single training, "
-        "which is what a release would vary by. A bound below one row shortens the gradients of rows."
+        "On the users held out. ± is half of a 95 % interval of the mean; one run ± is the standard deviation of a "
+        "single training, by which a release varies."
     )
 
 

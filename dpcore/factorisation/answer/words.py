@@ -60,17 +60,16 @@ def detail(found: FactorisationFound) -> str:
             f"Adaptive weights give the rarest three fifths of items {_percent(adaptive.shares[:3].sum())} of the "
             f"budget; uniform sampling gives them {_percent(uniform.shares[:3].sum())}."
         )
-    words = []
+    side = "better" if verdict.beats > 0.0 else "worse"
+    words = [
+        f"Factorising with adaptive weights is {_difference(abs(verdict.beats), verdict.beats_half)} {side}."
+    ]
+    # After what every epsilon has, so that nothing moves where it comes.
     if not math.isclose(verdict.epsilon, found.parameters.epsilon):
         words.append(
             f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for "
             f"ε = {wording.entered(found.parameters.epsilon)}."
         )
-    side = "better" if verdict.beats > 0.0 else "worse"
-    words.append(
-        f"Factorising with adaptive weights is {_difference(abs(verdict.beats), verdict.beats_half)} {side} than item "
-        "means with users' own offsets."
-    )
     if verdict.seeds < FEWEST_SEEDS:
         words.append(f"Train at least {FEWEST_SEEDS} seeds: with fewer nothing is clear.")
     if not found.finished:
@@ -158,7 +157,7 @@ def of_verdict(found: Verdict) -> str:
     if found.is_worth_it:
         return f"At ε = {epsilon}, factorise with adaptive weights: it beats item means with own offsets."
     if found.is_worse:
-        return f"At ε = {epsilon}, release item means, and let users add their own offsets: factorising is worse."
+        return f"At ε = {epsilon}, release item means: factorising is worse."
     return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
 
 

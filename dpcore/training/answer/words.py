@@ -13,11 +13,6 @@ from dpcore.training.experiment import Held
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
 
-UNCOVERED = (
-    "Choosing a bound or a method by these curves is not covered by ε: on private data it tells something of them. "
-    "Clipped sums whose bound follows the users need no such choice, and averages, h = 1, can be chosen without a look"
-)
-
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 """From where on the card says that they protect hardly anybody; the paper's table 2 has 30 to 50, and 0.1."""
 
@@ -61,7 +56,7 @@ def numbers(found: TrainingFound) -> tuple[Number, ...]:
     without_bound = found.is_useless or cell.method is Method.FOLLOWED
     figures = (
         Number(
-            "Loss on users held out",
+            "Loss, users held out",
             wording.number(loss),
             "" if without_bound else doubts(found),
             "Mean over rows, with 95 % intervals: as noise varies, and for other users held out.",
@@ -84,15 +79,15 @@ def numbers(found: TrainingFound) -> tuple[Number, ...]:
 
 
 def doubts(found: TrainingFound) -> str:
-    """``± 0.003 by noise, ± 0.02 by users``."""
+    """``± 0.003 noise, ± 0.02 users``: with the loss before it, as long as a line."""
     assert found.best is not None
     losses, at = found.summary(Measure.LOSS, Over.ROWS), found.best.at
     noise, users = float(losses.half_width[at]), float(losses.users_half_width[at])
     said = []
     if math.isfinite(noise):
-        said.append(f"± {wording.number(noise, 2)} by noise")
+        said.append(f"± {wording.number(noise, 2)} noise")
     if math.isfinite(users):
-        said.append(f"± {wording.number(users, 2)} by users")
+        said.append(f"± {wording.number(users, 2)} users")
     return ", ".join(said)
 
 
@@ -114,9 +109,9 @@ def good_enough(found: TrainingFound) -> str:
     low, high = found.best.low, found.best.high
     tried = found.bounds(found.cell(found.best.at).method)
     if low == high:
-        return f"of the bounds tried, only h = {wording.number(low)} stays within 5{wording.PERCENT} of this loss."
+        return f"only h = {wording.number(low)}, of the bounds tried."
     end = " (no bound)" if high == tried[-1] else ""
-    return f"h from {wording.number(low)} to {wording.number(high)}{end} stays within 5{wording.PERCENT} of this loss."
+    return f"h from {wording.number(low)} to {wording.number(high)}{end}, within 5{wording.PERCENT}."
 
 
 def detail(found: TrainingFound) -> str:
@@ -124,16 +119,10 @@ def detail(found: TrainingFound) -> str:
     assert found.best is not None
     floor, guess = (wording.number(x) for x in found.reference(Measure.LOSS, Over.ROWS))
     said = [f"Without privacy the loss is {floor}; guessing has {guess}."]
-    if found.stage is Stage.EARLIER:
-        said.insert(0, "**This is the answer for the settings before.**")
     if found.look < 1.0:
         said.append(
             f"**A first look at {wording.percent(found.look)} of the users, with the noise of all of them.**"
         )
-    runs, done = found.table.experiment.runs, int(found.table.done[found.best.at])
-    if not found.table.finished:
-        rest = "" if done < runs else ", and the other methods go on"
-        said.append(f"**{done} of {runs} runs so far{rest}.**")
     if found.parameters.epsilon >= WEAK_EPSILON or found.parameters.delta >= WEAK_DELTA:
         said.append("**ε or δ of this size is hardly any protection.**")
     if found.is_useless or found.is_unclear:
@@ -146,33 +135,34 @@ def detail(found: TrainingFound) -> str:
                 "Clipped sums whose bound follows the users need no choice; their loss is "
                 f"{wording.number(loss)}."
             )
+    runs, done = found.table.experiment.runs, int(found.table.done[found.best.at])
+    # Last, as they come and go while the runs are made: what stands above them does not move.
+    if not found.table.finished:
+        rest = "" if done < runs else ", and the other methods go on"
+        said.append(f"**{done} of {runs} runs so far{rest}.**")
+    if found.stage is Stage.EARLIER:
+        said.append("**This is the answer for the settings before.**")
     return " ".join(said)
 
 
 def facts(found: TrainingFound) -> dict[str, str]:
     """Sentences by name."""
     assert found.best is not None
-    said = {"What ε does not cover": f"{UNCOVERED}."}
+    said = {}
     if Method.FOLLOWED in found.best_of:
         said["Where the loss comes from"] = _parts(found)
     others = [method for method in found.best_of if method is not found.cell(found.best.at).method]
     if others:
         said["The other methods"] = "; ".join(_against(found, method) for method in others) + "."
     users, rows = (found.summary(Measure.LOSS, over).mean[found.best.at] for over in (Over.USERS, Over.ROWS))
-    said["Rows and users"] = (
-        f"the loss is {wording.number(float(rows))} as a mean over rows and {wording.number(float(users))} as one "
-        "over users. Bounds bring the target nearer to the mean over users, which is another model where heavy users "
-        "differ."
-    )
     trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED).mean[found.best.at]
-    floor, _ = found.reference(Measure.LOSS, Over.ROWS, Held.TRAINED)
-    said["Users trained on"] = (
-        f"the loss is {wording.number(float(trained))} there, {wording.number(floor)} without privacy."
+    said["The loss elsewhere"] = (
+        f"{wording.number(float(rows))} over rows held out, {wording.number(float(users))} over users held out, "
+        f"{wording.number(float(trained))} over rows trained on."
     )
-    said["Theory"] = _theory(found)
-    said["Not offered"] = (
-        "Gaussian objective perturbation: its analysis is for losses of one margin, and a user with two rows has "
-        "a loss of two."
+    said["Theory"] = (
+        f"h = {wording.number(found.calibrated.threshold.bound)} with constants computed for plain descent, "
+        f"h = {wording.number(found.theorem.threshold.bound)} by theorem 4 with constant 1."
     )
     return said
 
@@ -185,9 +175,8 @@ def _parts(found: TrainingFound) -> str:
     quiet, unclipped = found.quiet(Measure.LOSS, Over.ROWS)
     return (
         f"clipped sums whose bound follows lose {wording.number(loss - floor, 2)} over no privacy: "
-        f"{wording.number(unclipped - floor, 2)} by stopping early (the same descent without noise and clipping), "
-        f"{wording.number(quiet - unclipped, 2)} by clipping, {wording.number(loss - quiet, 2)} by noise. The two "
-        "descents without noise are not private."
+        f"{wording.number(unclipped - floor, 2)} by stopping early, {wording.number(quiet - unclipped, 2)} by "
+        f"clipping, {wording.number(loss - quiet, 2)} by noise."
     )
 
 
@@ -205,15 +194,3 @@ def _against(found: TrainingFound, method: Method) -> str:
         f"{bounded(found.cell(at))}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half, 2)} "
         f"{more}{sure}"
     )
-
-
-def _theory(found: TrainingFound) -> str:
-    said = []
-    for name, theory in (
-        ("constants computed for plain descent", found.calibrated),
-        ("theorem 4, constant 1", found.theorem),
-    ):
-        said.append(
-            f"h = {wording.number(theory.threshold.bound)} ({name}, A = {wording.number(theory.trade_off, 2)})"
-        )
-    return f"{' and '.join(said)}. Both leave out clipping and bias; features were looked at for the first."

@@ -30,12 +30,12 @@ def badge(disclosure: Provenance, text: str = "") -> str:
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
 
 
-def label(disclosure: Provenance, text: str = "", after: str = "") -> None:
-    """The badge of numbers, below ``after``, which is Markdown; of a release, its facts too.
+def label(disclosure: Provenance, text: str = "", after: str = "", then: str = "") -> None:
+    """The badge of numbers, between ``after`` and ``then``, which are Markdown; of a release, its facts too.
 
     Both are one element: what a page costs the browser at every step goes by the number of its elements.
     """
-    st.markdown("\n\n".join(filter(None, (after, badge(disclosure, text)))))
+    st.markdown("\n\n".join(filter(None, (after, badge(disclosure, text), then))))
     if isinstance(disclosure, ReleaseFacts) and not text:
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
@@ -56,18 +56,11 @@ def answer(card: Answer, key: str) -> None:
             card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
-    with st.container(key=key):
-        st.markdown(f"## {card.headline}")
-        if card.numbers:
-            number, *others = card.numbers
-            error = (others[0].label, others[0].text, others[0].note) if others else None
-            parts = [(part.name, part.text, LINES[LOOKS[part.name]]["color"]) for part in card.parts]
-            # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
-            is_cost = run is not None and run.question.draws and not isinstance(card.disclosure, ReleaseFacts)
-            copied = "" if is_cost else number.copied
-            number_elements.large(number.label, number.text, number.note, copied, key, error, parts)
-        good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
-        label(card.disclosure, after="\n\n".join(filter(None, (good, card.detail))))
+    # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
+    # buttons at its end, nothing moves while a slider does.
+    with st.container(key=key, height="stretch"):
+        with st.container(height="stretch"):
+            _words(card, key, run is not None and run.question.draws)
         to_draw = way is not None and way.drawn is None
         if way is not None and to_draw:
             way.ask()
@@ -89,6 +82,21 @@ def answer(card: Answer, key: str) -> None:
         if way is not None and not to_draw and way.offered:
             way.ask()
             _draw_button(way, key)
+
+
+def _words(card: Answer, key: str, draws: bool) -> None:
+    """Headline, number and sentences of an answer, on a page that ``draws`` its bound or does not."""
+    st.markdown(f"## {card.headline}")
+    if card.numbers:
+        number, *others = card.numbers
+        error = (others[0].label, others[0].text, others[0].note) if others else None
+        parts = [(part.name, part.text, LINES[LOOKS[part.name]]["color"]) for part in card.parts]
+        # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
+        is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
+        copied = "" if is_cost else number.copied
+        number_elements.large(number.label, number.text, number.note, copied, key, error, parts)
+    good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
+    label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
 
 
 def _drawing() -> Any | None:

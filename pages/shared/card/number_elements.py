@@ -8,8 +8,8 @@ import streamlit as st
 
 _LARGE_HTML = """
 <div class="sweetspot-number">
-  <div class="label"></div>
-  <div class="row"><span class="value"></span><button type="button"></button></div>
+  <div class="row"><span class="label"></span><button type="button"></button></div>
+  <div class="value"></div>
   <div class="note"></div>
   <div class="parts"></div>
 </div>
@@ -18,7 +18,7 @@ _LARGE_HTML = """
 _LARGE_STYLE = """
 .sweetspot-number { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3; }
 .sweetspot-number .label { font-size: 0.875rem; }
-.sweetspot-number .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
+.sweetspot-number .row { display: flex; align-items: center; gap: 0.5rem; min-height: 1.75rem; }
 .sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
 .sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
 .sweetspot-number :is(.note, .parts) { font-size: 0.875rem; }
@@ -29,7 +29,7 @@ _LARGE_STYLE = """
 .sweetspot-number button {
   font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
-  padding: 0.2rem 0.6rem; cursor: pointer;
+  padding: 0.1rem 0.6rem; cursor: pointer; flex: none;
 }
 .sweetspot-number button:hover { border-color: var(--st-primary-color); }
 .sweetspot-number button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }

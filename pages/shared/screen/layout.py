@@ -120,6 +120,8 @@ def show(
             body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
         finally:
             page_run.begin(None)
+        if run.card is not None:
+            answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if touring is None and of.step:
             with way:
                 strip.draw(of, run)

@@ -375,7 +375,9 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="a group in each row"):
         answered(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert "The data have no groups: **these are invented**" in shown_texts(at)
+    assert [link.proto.label for link in at.get("page_link")][
+        -1
+    ] == "These groups are invented: bring your own"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
