@@ -1,6 +1,6 @@
 """The app in a browser, beside a bare Streamlit page with one slider and one chart, in one run.
 
-    .venv/bin/python benchmarks/app.py [--pages mean learning] [--moves 6] [--sessions 20]
+    .venv/bin/python benchmarks/app.py [--pages mean learning] [--data "shop purchases"] [--moves 6] [--sessions 20]
 
 Four tables. *Moves*: from the key press on the slider to the new curves, as the browser sees it, and from the
 message received to the script finished, as a client without a browser sees it that sends the browser's own messages.
@@ -47,14 +47,16 @@ x = np.geomspace(1.0, 1000.0, 200)
 st.plotly_chart(go.Figure(go.Scatter(x=x, y=x / epsilon)))
 """
 PAGES = (
-    "", "mean", "sum-and-count", "per-group", "quantile", "learning", "training", "regression", "many-tasks",
-    "factorisation", "data-owners", "gap", "choose-privately",
+    "", "mean", "sum-and-count", "per-group", "quantile", "plan", "learning", "examples-per-user", "training",
+    "regression", "many-tasks", "factorisation", "data-owners", "gap", "choose-privately",
 )  # fmt: skip
 LINKS = {
     "shop purchases": "link=1&epsilon=1&data=shop-events",
     "a million users": "link=1&epsilon=1&data=zipf&data.alpha=1.5&data.num_users=1000000"
     "&data.max_contributions=10000&data.seed=1",
 }
+OF_CARD = ("factorisation",)
+"""Pages whose figure is the same at every epsilon: there the answer beside it is waited for."""
 DRAGGED = ("", "mean", "sum-and-count", "per-group", "learning")
 """Pages whose figures have a handle."""
 FRAMES = 100
@@ -62,8 +64,9 @@ LIMIT = 30.0
 PAUSE = 2.0
 
 # Counts from the key press, not from when it was asked for, to the frame after the one with the new curves.
-WATCH = """([limit]) => new Promise(done => {
+WATCH = """([limit, card]) => new Promise(done => {
     const sum = () => {
+        if (card) return document.querySelector(`[class*='_card']`)?.textContent ?? null;
         const plot = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
         if (!plot || !plot._fullData) return null;
         // Names too: on Many tasks only the number β in a name depends on ε.
@@ -140,7 +143,7 @@ def new_page(chromium: Browser) -> Page:
     return helpers.listen(page)
 
 
-def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
+def moves(page: Page, url: str, count: int, of_card: bool = False) -> tuple[list[float], Recorded]:
     """Milliseconds from the key press to new curves, and what was sent; no times where there is no figure."""
     recorded = Recorded()
     page.on("websocket", lambda socket: socket.on("framesent", recorded.sent))
@@ -154,7 +157,7 @@ def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
     for number in range(count + 1):
         page.evaluate("window.watching = false")
         slider.focus()
-        page.evaluate(f"() => {{ window.watched = ({WATCH})([{LIMIT}]); }}")
+        page.evaluate(f"() => {{ window.watched = ({WATCH})([{LIMIT}, {int(of_card)}]); }}")
         page.keyboard.press("ArrowRight" if number % 2 else "ArrowLeft")
         took = page.evaluate("() => window.watched")
         helpers.settle(page, 4 * LIMIT)
@@ -221,17 +224,20 @@ def bare_moves(chromium: Browser, bare: str, count: int) -> tuple[float, float]:
     return median(times), at_server(bare, recorded, count)
 
 
-def print_moves(chromium: Browser, url: str, bare: str, pages: list[str], count: int) -> dict[str, Recorded]:
-    """The first table; what was recorded of every page on the small sample."""
+def print_moves(
+    chromium: Browser, url: str, bare: str, pages: list[str], data: list[str], count: int
+) -> dict[str, Recorded]:
+    """The first table; what was recorded of every page on the first of the data."""
     reference, server = bare_moves(chromium, bare, count)
     print("\nA move of the slider, ms, medians     new curves   of bare    script at the server")
     print(f"{'bare Streamlit, one chart':36s} {reference:10.0f} {1:9.2f} {server:16.0f}", flush=True)
     found: dict[str, Recorded] = {}
-    for words, link in LINKS.items():
+    for words in data:
+        link = LINKS[words]
         for name in pages:
             page = new_page(chromium)
             try:
-                times, recorded = moves(page, f"{url}/{name}?{link}", count)
+                times, recorded = moves(page, f"{url}/{name}?{link}", count, name in OF_CARD)
             except (Error, AssertionError) as error:
                 print(f"{name or 'start'}, {words}: {str(error).splitlines()[0]}")
                 continue
@@ -334,6 +340,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pages", nargs="*", default=list(PAGES))
+    parser.add_argument("--data", nargs="*", default=list(LINKS), choices=LINKS)
     parser.add_argument("--moves", type=int, default=6)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--starts", type=int, default=3)
@@ -350,7 +357,9 @@ def main() -> None:
         with our_app(Path(folder)) as url, bare_app(Path(folder)) as bare:
             helpers.launcher.answers(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
             print_drags(chromium, url, flags.pages)
-            found = print_moves(chromium, url, bare, flags.pages, flags.moves) if flags.moves else {}
+            found = {}
+            if flags.moves:
+                found = print_moves(chromium, url, bare, flags.pages, flags.data, flags.moves)
             if flags.sessions and found:
                 print_sessions(url, found, flags.sessions)
         chromium.close()

@@ -112,7 +112,7 @@ QUESTION = Question(
             "A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
             sentence="The number of items per user",
             step=10,
-            width=130,
+            width=150,
         ),
         "exponent": Field(
             "Favour rare items, μ",

@@ -68,7 +68,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     )
     if demonstration:
         with places.answer:
-            stand_ins.bring("These groups are invented: bring your own")
+            stand_ins.bring("Invented groups: bring yours")
 
 
 def show_progress(stage: Stage, places: layout.Places) -> None:

@@ -23,7 +23,7 @@ def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_ur
     look_at_first_screen(page, MOST_WORDS, "Many tasks")
     card = page.locator(".st-key-tasks_card")
     heading = card.get_by_role("heading")
-    expect(heading).to_contain_text("Weight each task by its number of users to the power −0.5")
+    expect(heading).to_contain_text("Weight a task of n users by 1 / n to the power 0.5")
     slider = page.get_by_role("slider", name="Favour small tasks, μ")
     slider.focus()
     slider.press("Home")

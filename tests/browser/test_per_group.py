@@ -70,7 +70,7 @@ def test_from_the_sample_events_to_the_best_pair_and_a_program_that_runs(
     _, l0, linf = min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
     card = page.locator(".st-key-per_group_card")
     expect(card).to_contain_text(f"{l0} groups × {linf} rows")
-    expect(card).to_contain_text(f"Keep at most {l0} groups of each user, and at most {linf} rows in each.")
+    expect(card).to_contain_text(f"Keep at most {l0} groups of each user, and {linf} rows in each.")
     settle(page)
     marked = page.evaluate(
         """() => document.querySelector('.st-key-per_group_error .js-plotly-plot')._fullData

@@ -166,7 +166,7 @@ def headline(found: MultitaskFound) -> str:
         return "Give the only task every user's whole budget."
     if best == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight each task by its number of users to the power −{wording.entered(best)}."
+    return f"Weight a task of n users by 1 / n to the power {wording.entered(best)}."
 
 
 def good_enough(found: MultitaskFound) -> str:

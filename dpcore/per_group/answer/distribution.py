@@ -99,7 +99,7 @@ def headline(of: DistributionFound) -> str:
     if asked.statistic is Statistic.USERS:
         return f"Count each user in at most {groups}, or about as many."
     amount = amount_words(asked, choice.max_amount)
-    return f"Keep at most {groups} of each user, and at most {amount} in each, or about as many."
+    return f"Keep at most {groups} of each user, and {amount} in each, or about as many."
 
 
 def detail(of: DistributionFound) -> str:

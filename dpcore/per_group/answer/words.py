@@ -44,8 +44,8 @@ def pair_words(view: PerGroupFound) -> str:
         return f"Count each user in at most {groups}"
     value = amount(view, view.pair.max_amount)
     if view.parameters.statistic is Statistic.SIGNED_SUM:
-        return f"Keep at most {groups} of each user, and at most {value} in each, on either side of 0"
-    return f"Keep at most {groups} of each user, and at most {value} in each"
+        return f"Keep at most {groups} of each user, and {value} in each, on either side of 0"
+    return f"Keep at most {groups} of each user, and {value} in each"
 
 
 def headline(view: PerGroupFound) -> str:
@@ -179,7 +179,8 @@ def good_enough(view: PerGroupFound) -> str:
     if low == high:
         return f"only {wording.counted(low, 'group')}{at}."
     upper = wording.counted(high, "group")
-    return f"{wording.number(low)} to {upper}{at}, within 5{wording.PERCENT}."
+    # As short as it can be: it takes one line beside the figure.
+    return f"{wording.number(low)}–{upper}{at}, within 5{wording.PERCENT}."
 
 
 def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:

@@ -342,7 +342,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     _, l0, linf = brute(asked())
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
-    assert f"Keep at most {l0} groups of each user, and at most {linf} rows in each." in shown_texts(at)
+    assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(at)
     at.session_state["per_group.tabs"] = "Scaling instead"
     fine(at.run())
     assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
@@ -375,9 +375,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="a group in each row"):
         answered(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert [link.proto.label for link in at.get("page_link")][
-        -1
-    ] == "These groups are invented: bring your own"
+    assert [link.proto.label for link in at.get("page_link")][-1] == "Invented groups: bring yours"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
