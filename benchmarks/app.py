@@ -55,8 +55,6 @@ LINKS = {
     "a million users": "link=1&epsilon=1&data=zipf&data.alpha=1.5&data.num_users=1000000"
     "&data.max_contributions=10000&data.seed=1",
 }
-OF_CARD = ("factorisation",)
-"""Pages whose figure is the same at every epsilon: there the answer beside it is waited for."""
 DRAGGED = ("", "mean", "sum-and-count", "per-group", "learning")
 """Pages whose figures have a handle."""
 FRAMES = 100
@@ -64,14 +62,13 @@ LIMIT = 30.0
 PAUSE = 2.0
 
 # Counts from the key press, not from when it was asked for, to the frame after the one with the new curves.
-WATCH = """([limit, card]) => new Promise(done => {
+WATCH = """([limit]) => new Promise(done => {
     const sum = () => {
-        if (card) return document.querySelector(`[class*='_card']`)?.textContent ?? null;
         const plot = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
         if (!plot || !plot._fullData) return null;
-        // Names too: on Many tasks only the number β in a name depends on ε.
-        const total = t => t.y ? Array.from(t.y).reduce((a, b) => a + (+b || 0), 0) : 0;
-        return JSON.stringify(plot._fullData.map(t => [t.name, total(t)]));
+        // Names too: on Many tasks only the number β in a name depends on ε; and x: on Factorisation a line at ε moves.
+        const total = all => all ? Array.from(all).reduce((a, b) => a + (+b || 0), 0) : 0;
+        return JSON.stringify(plot._fullData.map(t => [t.name, total(t.x), total(t.y)]));
     };
     const before = sum();
     addEventListener('keydown', () => {
@@ -143,7 +140,7 @@ def new_page(chromium: Browser) -> Page:
     return helpers.listen(page)
 
 
-def moves(page: Page, url: str, count: int, of_card: bool = False) -> tuple[list[float], Recorded]:
+def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
     """Milliseconds from the key press to new curves, and what was sent; no times where there is no figure."""
     recorded = Recorded()
     page.on("websocket", lambda socket: socket.on("framesent", recorded.sent))
@@ -157,7 +154,7 @@ def moves(page: Page, url: str, count: int, of_card: bool = False) -> tuple[list
     for number in range(count + 1):
         page.evaluate("window.watching = false")
         slider.focus()
-        page.evaluate(f"() => {{ window.watched = ({WATCH})([{LIMIT}, {int(of_card)}]); }}")
+        page.evaluate(f"() => {{ window.watched = ({WATCH})([{LIMIT}]); }}")
         page.keyboard.press("ArrowRight" if number % 2 else "ArrowLeft")
         took = page.evaluate("() => window.watched")
         helpers.settle(page, 4 * LIMIT)
@@ -237,7 +234,7 @@ def print_moves(
         for name in pages:
             page = new_page(chromium)
             try:
-                times, recorded = moves(page, f"{url}/{name}?{link}", count, name in OF_CARD)
+                times, recorded = moves(page, f"{url}/{name}?{link}", count)
             except (Error, AssertionError) as error:
                 print(f"{name or 'start'}, {words}: {str(error).splitlines()[0]}")
                 continue

@@ -37,8 +37,8 @@ from tests.browser.test_first_screen import SCREEN, WORDS
 
 LISTS = {"your-data": "Sample", "reproduce": "Figure"}
 """The main control of the pages without epsilon."""
-NOTICED = 4
-"""Pixels up or down that are no jump: less than a quarter of a line of text, as the number over a slider's knob."""
+NOTICED = 8
+"""Pixels up or down that are no jump: less than a third of a line of text."""
 NEAR = 40
 """Characters that say which box has moved."""
 
@@ -189,6 +189,8 @@ def look(chromium: Browser, url: str, name: str, count: int) -> Looked:
     page = helpers.listen(chromium.new_context(viewport=SCREEN).new_page())  # type: ignore[arg-type]
     page.set_default_timeout(1000 * helpers.SETTLE_LIMIT)
     page.goto(f"{url}/{name}")
+    # Training has a figure once its first runs are made.
+    page.wait_for_selector("[data-testid='stMain'] .js-plotly-plot .main-svg", state="attached")
     helpers.settle(page)
     page.wait_for_timeout(1000)
     helpers.settle(page)

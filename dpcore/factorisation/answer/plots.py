@@ -47,7 +47,7 @@ def plots(found: FactorisationFound) -> dict[str, Callable[[], Plot]]:
     if result is None or found.at is None:
         return of
     return {
-        "factorisation-errors": lambda: errors(result, found.table.disclosure),
+        "factorisation-errors": lambda: errors(result, found.table.disclosure, found.parameters.epsilon),
         **of,
         "factorisation-buckets-rmse": lambda: buckets(found),
         "factorisation-buckets-recall": lambda: buckets(found, recall=True),
@@ -133,8 +133,8 @@ def _decades(limits: tuple[float, float]) -> tuple[float, float]:
 # --- error over epsilon -------------------------------------------------------------------------------------
 
 
-def errors(result: StudyResult, kind: Provenance) -> Plot:
-    """Test error over epsilon, private models with intervals, and the baselines across."""
+def errors(result: StudyResult, kind: Provenance, entered: float | None = None) -> Plot:
+    """Test error over epsilon, private models with intervals, and the baselines across; upright the one entered."""
     epsilons = np.array(result.study.epsilons)
     limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
@@ -154,6 +154,8 @@ def errors(result: StudyResult, kind: Provenance) -> Plot:
         else:
             guides[f"level_{name}"] = [float(mean[0])] * 2
             items.append(Curve(model.value, "across", f"level_{name}", **LOOKS[model]))
+    if entered is not None and limits[0] <= entered <= limits[1]:
+        items.append(Level("Your ε", entered, upright=True, dash="longdash"))
     reached = result.rmse[..., 0][np.isfinite(result.rmse[..., 0])]
     low, high = (float(reached.min()), float(reached.max())) if reached.size else (0.0, 1.0)
     room = max(0.06 * (high - low), 1e-3)

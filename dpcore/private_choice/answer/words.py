@@ -227,13 +227,12 @@ def detail(found: PrivateFound) -> str:
         )
     if found.ranks:
         return "The cost is the share of users by which the number misses the quantile."
-    said = f"The cost is extra {error_name(found.parameters)} against choosing in the clear."
-    other, copy = (
-        ("a private copy", found.copies.at) if is_direct(found) else ("a direct choice", found.direct)
-    )
+    # Two lines beside the figure, whatever the numbers.
+    said = f"Extra {error_name(found.parameters)} against choosing in the clear."
+    other, copy = ("Private copy", found.copies.at) if is_direct(found) else ("Direct choice", found.direct)
     if copy is None:
         return said
-    return f"{said} On {other}: {brief(copy.percentile_95)} or more."
+    return f"{said} {other}: {brief(copy.percentile_95)} or more."
 
 
 def numbers(found: PrivateFound) -> tuple[Number, ...]:

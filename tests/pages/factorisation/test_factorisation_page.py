@@ -163,7 +163,8 @@ def test_figures_draw_what_was_computed() -> None:
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(found.table.ratings, ASKED.study)
     found = found_of(result=result)
-    fig = figure(plots.errors(result, Disclosure.PUBLIC))
+    fig = figure(plots.errors(result, Disclosure.PUBLIC, 2.0))
+    assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in (*MEANS, *SCHEMES):
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.mean(kind)[0][:, 0])
