@@ -2,8 +2,7 @@
 
 A simulation, not a release. Values are B / 2 - sigma or B / 2 + sigma with equal chance: independent, in [0,
 B], of variance exactly sigma^2. All rows of one size weigh the same, so their sum is binomial and one run
-costs what the distinct sizes cost. Both mechanisms see the same values in a run. Noise comes from NumPy,
-whose floating-point Laplace is fit for this and not for a release.
+costs what the distinct sizes cost; see `dpcore.mean.simulation`.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray
 from dpcore.mean import MeanProblem
+from dpcore.mean.simulation import Moments, misses
 
 LABEL = "simulation with made-up values"
 MIN_RUNS = 500
@@ -118,30 +117,15 @@ class SimulationResult:
     label: str = LABEL
 
 
-@dataclass
-class _Moments:
-    """Running count, mean and sum of squared distances of batches (Chan, Golub and LeVeque 1979)."""
+def _estimate(squares: Moments, formula: float, confidence: float) -> Estimate:
+    """Interval for the mean of squared errors from their own spread, on a log scale.
 
-    count: int = 0
-    mean: float = 0.0
-    distance: float = 0.0
-
-    def add(self, batch: FloatArray) -> None:
-        n, m = self.count + batch.size, float(batch.mean())
-        shift = m - self.mean
-        self.distance += float(((batch - m) ** 2).sum()) + shift**2 * self.count * batch.size / n
-        self.mean += shift * batch.size / n
-        self.count = n
-
-    def estimate(self, formula: float, confidence: float) -> Estimate:
-        """Interval for the mean of squared errors from their own spread, on a log scale.
-
-        It makes no use of normal kurtosis, so Laplace's does not break it as it breaks chi-squared intervals;
-        the log scale takes out most of the skewness of squares.
-        """
-        error = math.sqrt(self.distance / (self.count - 1) / self.count)
-        spread = NormalDist().inv_cdf(0.5 + confidence / 2.0) * error / self.mean if self.mean > 0.0 else 0.0
-        return Estimate(self.mean, self.mean * math.exp(-spread), self.mean * math.exp(spread), formula)
+    It makes no use of normal kurtosis, so Laplace's does not break it as it breaks chi-squared intervals;
+    the log scale takes out most of the skewness of squares.
+    """
+    mean, z = squares.mean, NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    spread = math.exp(z * squares.standard_error / mean) if mean > 0.0 else 1.0
+    return Estimate(mean, mean / spread, mean * spread, formula)
 
 
 def simulate(
@@ -164,20 +148,20 @@ def simulate(
     cap = question.max_contributions
     cap = int(cap) if cap is not None else mean.best_cap(problem).max_contributions
     rng = np.random.default_rng(question.seed)
-    smooth, capped = _Moments(), _Moments()
+    smooth, capped = Moments(), Moments()
     block = max(1, _BLOCK // problem.histogram.sizes.size)
     cancelled = False
     while smooth.count < question.runs:
         if smooth.count >= MIN_RUNS and should_stop():
             cancelled = True
             break
-        errors = _errors(problem, float(h), cap, min(block, question.runs - smooth.count), rng)
-        smooth.add(errors[0] ** 2)
-        capped.add(errors[1] ** 2)
+        size = min(block, question.runs - smooth.count)
+        smooth.add(misses(problem, float(h), False, size, rng) ** 2)
+        capped.add(misses(problem, float(cap), True, size, rng) ** 2)
         progress(smooth.count / question.runs)
     return SimulationResult(
-        smooth=smooth.estimate(float(mean.smooth_variance(problem, h)), question.confidence),
-        capped=capped.estimate(float(mean.capped_variance(problem, float(cap))), question.confidence),
+        smooth=_estimate(smooth, float(mean.smooth_variance(problem, h)), question.confidence),
+        capped=_estimate(capped, float(mean.capped_variance(problem, float(cap))), question.confidence),
         threshold=float(h),
         max_contributions=cap,
         runs=smooth.count,
@@ -226,28 +210,3 @@ def simulate_curve(
         if results[-1].cancelled:
             break
     return tuple(results)
-
-
-def _errors(
-    problem: MeanProblem, h: float, cap: int, runs: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Output minus the true mean, of the smooth weights and of the cap, each of shape (runs,)."""
-    histogram, sigma = problem.histogram, math.sqrt(problem.value_variance)
-    kept = histogram.users * np.minimum(histogram.sizes, cap)
-    # Sums over the rows that the cap keeps, and over those it drops, for each size: (runs, k), in units of
-    # sigma.
-    of_kept = _signs(rng, kept, runs)
-    of_all = of_kept + _signs(rng, histogram.users * histogram.sizes - kept, runs)
-    row_weights = mean.user_weight(problem, h, histogram.sizes)
-    scale = problem.value_bound / problem.epsilon
-    rows_kept = float(histogram.kept_rows(cap))
-    largest = h / float(histogram.kept_rows(h))
-    weighted = sigma * (of_all @ row_weights) + rng.laplace(scale=scale * largest, size=runs)
-    limited = sigma * of_kept.sum(axis=1) / rows_kept + rng.laplace(scale=scale * cap / rows_kept, size=runs)
-    return weighted, limited
-
-
-def _signs(rng: np.random.Generator, numbers: IntArray, runs: int) -> FloatArray:
-    """Sums of so many independent +1 or -1."""
-    ups = rng.binomial(numbers, 0.5, size=(runs, numbers.size))
-    return np.asarray(2.0 * ups - numbers, dtype=np.float64)

@@ -1,4 +1,7 @@
-"""Simulation of a mean with private counts, beside the delta-method error of `dpcore.mean.private_counts`."""
+"""Simulation of a mean: with private counts, beside the delta-method error of `dpcore.mean.private_counts`, or public.
+
+Noise comes from NumPy, whose floating-point Laplace is fit for this and not for a release.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from dpcore.mean.public_counts import capped_error, growth, smooth_error
+from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
 
 MAX_RUNS = 1_000_000
 BINOMIAL_LIMIT = 10**15
@@ -40,6 +43,28 @@ class MeanSimulation:
     bias: float
     runs: int
     cancelled: bool
+
+
+@dataclass
+class Moments:
+    """Running count, mean and sum of squared distances of batches (Chan, Golub and LeVeque 1979)."""
+
+    count: int = 0
+    mean: float = math.nan
+    distance: float = 0.0
+
+    def add(self, batch: FloatArray) -> None:
+        """Take in one more batch."""
+        n, m = self.count + batch.size, float(batch.mean())
+        shift = m - self.mean if self.count else 0.0
+        self.distance += float(((batch - m) ** 2).sum()) + shift**2 * self.count * batch.size / n
+        self.mean = m if not self.count else self.mean + shift * batch.size / n
+        self.count = n
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean."""
+        return math.sqrt(self.distance / (self.count - 1) / self.count) if self.count > 1 else math.nan
 
 
 def simulate(
@@ -71,26 +96,39 @@ def simulate(
     Raises:
         InvalidInput: A figure is out of its range; all problems at once.
     """
-    mu, big_b = _checked_for_simulation(problem, bound, capped, runs)
-    truth = mu if problem.table is None else mu - problem.table.clamping
+    _check_for_simulation(problem, bound, capped, runs)
     generator = np.random.default_rng(seed)
     block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000, runs)
-    found = np.empty(runs)
-    done, cancelled = 0, False
-    while done < runs:
-        if should_stop():
-            cancelled = True
-            break
-        size = min(block, runs - done)
-        sums, weight = _weighted_sums(problem, bound, capped, size, generator)
-        found[done : done + size] = np.clip(_released(problem, bound, sums, weight, generator), 0.0, big_b)
-        done += size
-        progress(done / runs)
-    if done == 0:
-        return MeanSimulation(math.nan, math.nan, math.nan, 0, True)
-    miss = found[:done] - truth
-    spread = float(np.std(miss**2, ddof=1)) / math.sqrt(done) if done > 1 else math.nan
-    return MeanSimulation(float(np.mean(miss**2)), spread, float(np.mean(miss)), done, cancelled)
+    squares, off = Moments(), Moments()
+    while squares.count < runs and not should_stop():
+        missed = misses(problem, bound, capped, min(block, runs - squares.count), generator)
+        squares.add(missed**2)
+        off.add(missed)
+        progress(squares.count / runs)
+    return MeanSimulation(squares.mean, squares.standard_error, off.mean, squares.count, squares.count < runs)
+
+
+def misses(
+    problem: MeanProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+) -> FloatArray:
+    """Release minus true mean in so many runs, shape (runs,); arguments and values as of `simulate`.
+
+    With public counts the mean of the values is B/2, and nothing is clamped.
+    """
+    deviations, weight = _deviations(problem, bound, capped, runs, generator)
+    shift = 0.0 if problem.table is None else problem.table.clamping
+    if isinstance(problem, PrivateCountsProblem):
+        mu = _mean_of(problem)
+        released = _released(problem, bound, mu * weight + deviations, weight, generator)
+        return np.asarray(np.clip(released, 0.0, problem.value_bound) - mu + shift)
+    scale = LaplaceNoise.for_release(problem.value_bound * bound, problem.epsilon).scale
+    return np.asarray((deviations + generator.laplace(0.0, scale, runs)) / weight + shift)
+
+
+def _mean_of(problem: MeanProblem) -> float:
+    mu = problem.value_mean if isinstance(problem, PrivateCountsProblem) else problem.value_bound / 2.0
+    assert mu is not None
+    return mu
 
 
 @dataclass(frozen=True)
@@ -145,9 +183,7 @@ def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = Non
     return replace(problem, value_mean=mu, value_variance=variance)
 
 
-def _checked_for_simulation(
-    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int
-) -> tuple[float, float]:
+def _check_for_simulation(problem: PrivateCountsProblem, bound: float, capped: bool, runs: int) -> None:
     with Problems() as problems:
         problems.whole(2, MAX_RUNS, runs=runs)
         if capped:
@@ -162,18 +198,16 @@ def _checked_for_simulation(
             values = f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)}"
             given = wording.entered(problem.value_variance)
             problems.add(f"{values} cannot vary by more than {most}; value_variance is {given}")
-    assert mu is not None
-    return mu, big_b
 
 
-def _weighted_sums(
-    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+def _deviations(
+    problem: MeanProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
-    """The sum of w y over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
-    assert problem.value_mean is not None
+    """The sum of w (y - mu) over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
+    mu = _mean_of(problem)
     if problem.model is not None:
-        return _sums_of_model(problem, bound, capped, runs, generator)
-    mu, p = problem.value_mean, problem.value_mean / problem.value_bound
+        return _deviations_of_model(problem, mu, bound, capped, runs, generator)
+    p = mu / problem.value_bound
     sigma = math.sqrt(problem.value_variance)
     low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
@@ -185,26 +219,23 @@ def _weighted_sums(
     ones[:, few] = generator.binomial(rows[few].astype(np.int64), p, size=(runs, int(few.sum())))
     many = rows[~few]
     ones[:, ~few] = generator.normal(many * p, np.sqrt(many * p * (1.0 - p)), size=(runs, many.size))
-    # The difference (high - low) falls on the deviations only: nothing cancels when rows are many.
-    deviations = (ones - rows * p) @ weight
-    total_weight = float(weight @ rows)
-    return mu * total_weight + (high - low) * deviations, total_weight
+    # Not the sums themselves: nothing cancels when rows are many.
+    return (high - low) * ((ones - rows * p) @ weight), float(weight @ rows)
 
 
-def _sums_of_model(
-    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+def _deviations_of_model(
+    problem: MeanProblem, mu: float, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
     """The same where the problem's own model says how far the weighted mean lies from the target."""
-    assert problem.value_mean is not None
     error = (capped_error if capped else smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     grows = Growth() if capped else growth(problem, bound)
     weight = float(grows.in_rows(bound, sizes) @ users)
-    middle = problem.value_mean + float(error.shift)
+    middle = mu + float(error.shift)
     if problem.table is not None:
         middle -= problem.table.clamping
     drawn = generator.normal(middle, math.sqrt(float(error.sampling_variance)), runs)
-    return np.clip(drawn, 0.0, problem.value_bound) * weight, weight
+    return (np.clip(drawn, 0.0, problem.value_bound) - mu) * weight, weight
 
 
 def _released(
