@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcore.counting import query
@@ -21,14 +20,13 @@ class Recipe:
     sql: str
 
 
-def recipe(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()) -> Recipe:
+def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
     """The command, the code and the SQL of the histogram.
 
     Args:
         engine: One of `ENGINES`.
         roles: Events; what each column means.
         table: Name of the table in the engine.
-        numeric: Columns that hold numbers; the others are taken for text.
     """
     unit = roles.privacy_unit or ("user_id",)
     words = ["python", "-m", "dpcore.counting", "--from", engine.address, "--table", table]
@@ -44,7 +42,7 @@ def recipe(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()
     words += ["--to", "histogram.csv"]
     return Recipe(
         " ".join(shlex.quote(word) for word in words), _python(engine, roles, table, unit),
-        histogram_sql(engine, roles, table, numeric),
+        histogram_sql(engine, roles, table),
     )  # fmt: skip
 
 
@@ -87,7 +85,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
     )
 
 
-def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()) -> str:
+def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
     """The SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
     import ibis
     import ibis.common.exceptions
@@ -96,7 +94,7 @@ def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[st
     if not roles.privacy_unit:
         return ""
     columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
-    kinds = {c: "float64" if c in numeric or c == roles.value else "string" for c in columns}
+    kinds = {c: "float64" if c == roles.value else "string" for c in columns}
     # As of a database, so that `query` keeps no expression in which these names stand.
     rows = DatabaseTable(table, ibis.schema(kinds), None, Namespace()).to_expr()
     for has_nan in (True, False):

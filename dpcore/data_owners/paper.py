@@ -188,9 +188,9 @@ ON_PICTURES = TrainingOptions(rate=16.0, personal_steps=40)
 """Rate and steps for records of 196 grey values, chosen on other seeds than those shown."""
 
 
-def of_pictures(held: Pictures, seed: int, taken: int = TAKEN) -> Labelled:
+def of_pictures(held: Pictures, seed: int) -> Labelled:
     """Some of the pictures, drawn at random, as means of 2 x 2 pixels."""
-    rows = np.random.default_rng((seed, 28)).permutation(held.labels.size)[:taken]
+    rows = np.random.default_rng((seed, 28)).permutation(held.labels.size)[:TAKEN]
     half = held.pixels.shape[1] // 2
     means = held.pixels[rows].reshape(-1, half, 2, half, 2).mean(axis=(2, 4)).reshape(-1, half * half)
     return Labelled(unit_records(means), held.labels[rows], 10, held.name or "pictures")

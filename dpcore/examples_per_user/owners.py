@@ -130,21 +130,19 @@ class Kept:
         }
 
 
-def keep_most(of: Ownership, bound: int, seed: int = 0) -> Kept:
+def keep_most(of: Ownership, bound: int) -> Kept:
     """Keep as many records as the better of two orders finds, with the proof of how many there can be.
 
     Args:
         of: Who owns what.
         bound: k, at least 1.
-        seed: Of ties among records with equally many owners.
 
     Raises:
         InvalidInput: The bound is no whole number of at least 1.
     """
     with Problems() as problems:
         problems.whole(1, 10**12, **{"the bound on records per user": bound})
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(of.num_records)
+    shuffled = np.random.default_rng(0).permutation(of.num_records)  # Ties are settled by lot.
     fewest = shuffled[np.argsort(of.owners[shuffled], kind="stable")]
     values, prices = _relaxed(of, bound)
     orders = {

@@ -45,6 +45,7 @@ from dpcore.dataset import Values
 
 TOLERANCE = 0.02
 """How far the best of all (L, U, h) that is found may err above the least, as a share."""
+MAX_PASSES = 400
 FIRST_CELLS = 16
 _HALVINGS = 200
 
@@ -339,8 +340,6 @@ def best_joint(
     problem: ValueRangeProblem,
     lower: float | None = None,
     *,
-    tolerance: float = TOLERANCE,
-    max_passes: int = 400,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> RangeChoice:
@@ -349,26 +348,21 @@ def best_joint(
     Args:
         problem: The question.
         lower: L where it is known; None to choose both ends.
-        tolerance: The search ends where no choice errs less by more than this share.
-        max_passes: Passes over the rows after which it ends with the gap that it has.
-        progress: Told the share of ``max_passes`` that is done.
+        progress: Told the share of `MAX_PASSES` over the rows that is done; after these it ends with the gap there is.
         should_stop: Asked after every pass; ends the search with the gap that it has.
 
     Returns:
         `RangeChoice`; its certificate covers every range and every h from 1.
 
     Raises:
-        InvalidInput: As `best_range`; an option is out of its range.
+        InvalidInput: As `best_range`.
     """
-    with Problems() as problems:
-        problems.between(1e-6, 1.0, tolerance=tolerance)
-        problems.whole(1, 10**6, max_passes=max_passes)
     known = _known(problem, lower)
     search = _Joint(problem, known)
     search.begin()
-    while search.open(tolerance) and search.passes < max_passes and not should_stop():
+    while search.open and search.passes < MAX_PASSES and not should_stop():
         search.split()
-        progress(min(search.passes / max_passes, 1.0))
+        progress(min(search.passes / MAX_PASSES, 1.0))
     return search.answer()
 
 
@@ -406,9 +400,10 @@ class _Joint:
         bound = _solved(of, least, times, self.known)[3]
         heapq.heappush(self.cells, (math.sqrt(bound), h1, h2))
 
-    def open(self, tolerance: float) -> bool:
+    @property
+    def open(self) -> bool:
         assert self.best is not None
-        return bool(self.cells) and self.cells[0][0] * (1.0 + tolerance) < self.best.error
+        return bool(self.cells) and self.cells[0][0] * (1.0 + TOLERANCE) < self.best.error
 
     def split(self) -> None:
         _, h1, h2 = heapq.heappop(self.cells)

@@ -25,6 +25,7 @@ from dpcore.per_group.passes import interval_errors
 
 TOLERANCE = 1e-4
 """Relative gap at which the search ends. Whole L-infinity, too: a wide valley of two data sets is flat."""
+MAX_PASSES = 5_000
 ARGUMENT = (
     "every number of groups and, by intervals, every amount is covered for all data sets at once; so is to release "
     "nothing"
@@ -69,7 +70,6 @@ def shared_pair(
     choices: Sequence[PairChoice],
     *,
     tolerance: float = TOLERANCE,
-    max_passes: int = 5_000,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> SharedPair:
@@ -79,8 +79,7 @@ def shared_pair(
         problems: The question on every data set, at least one; no means.
         choices: The best pair of each, from `best_pair`.
         tolerance: Relative gap at which the search ends.
-        max_passes: Passes after which it ends with the gap that it has.
-        progress: Told the share of ``max_passes`` that is done.
+        progress: Told the share of `MAX_PASSES` that is done.
         should_stop: Asked after every interval; ends the search likewise.
 
     Raises:
@@ -96,9 +95,9 @@ def shared_pair(
             wrong.positive(**{f"the least error of data set {at}": choice.error})
     search = _Search(problems, choices)
     search.begin()
-    while search.is_open(tolerance) and search.passes < max_passes and not should_stop():
+    while search.is_open(tolerance) and search.passes < MAX_PASSES and not should_stop():
         search.split()
-        progress(min(search.passes / max_passes, 1.0))
+        progress(min(search.passes / MAX_PASSES, 1.0))
     groups, amount = search.pair
     errors = tuple(
         pair_error(problem, groups, amount) if groups else choice.error_of_nothing

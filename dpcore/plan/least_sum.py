@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.plan.budget import Budget
 from dpcore.plan.curves import Curve
@@ -70,8 +69,6 @@ def least_sum(
     curves: Sequence[Curve],
     weights: FloatArray,
     budget: Budget,
-    gap: float = GAP,
-    should_stop: ShouldStop = never,
 ) -> Split:
     """The split of the budget with the least weighted sum of squared errors.
 
@@ -79,11 +76,9 @@ def least_sum(
         curves: One per line.
         weights: How much each squared error counts, above 0, shape (lines,); 1 / wanted^2 times the line's weight.
         budget: What is divided.
-        gap: Relative gap at which the search ends.
-        should_stop: Asked after every box; True ends with the gap that there is.
     """
     search = _Search(curves, weights, budget)
-    lower = search.run(gap, should_stop)
+    lower = search.run()
     proved = all(curve.concave for curve in curves)
     if not proved:
         search.exchange()
@@ -169,8 +164,8 @@ class _Search:
                 break
         return best, above, below
 
-    def run(self, gap: float, should_stop: ShouldStop) -> float:
-        """Branch and bound. Returns the lower bound for all splits."""
+    def run(self) -> float:
+        """Branch and bound, until the gap is `GAP`. Returns the lower bound for all splits."""
         lines = len(self.curves)
         low, high = np.full(lines, -1), np.full(lines, GRID - 1)
         heap: list[tuple[float, int, IntArray, IntArray, FloatArray, FloatArray]] = []
@@ -185,15 +180,15 @@ class _Search:
             if np.max(np.abs(above - below)) > 1e-3:
                 self.offer(above)
                 self.offer((above + below) / 2.0)
-            if lower < self.value * (1.0 - gap):
+            if lower < self.value * (1.0 - GAP):
                 heapq.heappush(heap, (lower, self.nodes, low, high, above, below))
             else:
                 closed = min(closed, lower)
 
         open_box(low, high)
-        while heap and self.nodes < MAX_NODES and not should_stop():
+        while heap and self.nodes < MAX_NODES:
             lower, _, low, high, above, below = heap[0]
-            if lower >= self.value * (1.0 - gap):
+            if lower >= self.value * (1.0 - GAP):
                 break
             heapq.heappop(heap)
             cut = self._cut(low, high, above, below)

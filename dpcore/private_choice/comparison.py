@@ -195,7 +195,7 @@ def copy_curves(
 
 
 def bound_with_one_more(
-    parameters: PrivateParameters, histogram: ContributionHistogram, points: int = 61
+    parameters: PrivateParameters, histogram: ContributionHistogram
 ) -> tuple[FloatArray, FloatArray, float]:
     """How the number chosen in the clear moves when one user is added.
 
@@ -203,7 +203,7 @@ def bound_with_one_more(
         (rows of that user, the number chosen with them, the number chosen without), all in rows per user.
     """
     condition = parameters.condition
-    rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), points)))
+    rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), 61)))
     moved = [
         condition.best_bound(
             ContributionHistogram.from_table(

@@ -125,10 +125,10 @@ def _with_centre(table: Table, problem: RangeProblem) -> float:
     return total / float(chances[chances > LEAST].sum())
 
 
-def of_quantiles(table: Table, problem: RangeProblem, share: float = SHARE) -> float:
+def of_quantiles(table: Table, problem: RangeProblem) -> float:
     """The same of two DP quantiles over the grid, all candidates alike, half of epsilon each, their target public."""
     grid = problem.grid
-    ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - share) / 2.0
+    ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - SHARE) / 2.0
     target, slope = out * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
 
     def law(values: Values | None) -> FloatArray:
@@ -143,14 +143,12 @@ def of_quantiles(table: Table, problem: RangeProblem, share: float = SHARE) -> f
     return float(lower @ ordered @ upper)
 
 
-def of_bins(
-    table: Table, problem: RangeProblem, success: float = SUCCESS, runs: int = RUNS, seed: int = 0
-) -> float:
+def of_bins(table: Table, problem: RangeProblem) -> float:
     """The same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
 
-    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - success. Where none
-    passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to this
-    way than libraries are.
+    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. Where
+    none passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to
+    this way than libraries are.
     """
     first, last = math.floor(math.log2(problem.unit)), math.ceil(math.log2(problem.largest))
     edges = 2.0 ** np.arange(first, last + 1)
@@ -160,9 +158,9 @@ def of_bins(
     inside = np.clip(np.searchsorted(ends, table.values.values, side="right") - 1, 0, ends.size - 2)
     held = np.bincount(inside, weights=weight, minlength=ends.size - 1)
     # One empty bin stays below b ln(1 / (2 (1 - p))) with chance p; all of them at p^(number of bins).
-    one = success ** (1.0 / held.size)
+    one = SUCCESS ** (1.0 / held.size)
     threshold = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) / problem.epsilon
-    noise = np.random.default_rng(seed).laplace(0.0, 1.0 / problem.epsilon, (runs, held.size))
+    noise = np.random.default_rng(0).laplace(0.0, 1.0 / problem.epsilon, (RUNS, held.size))
     passes = held + noise >= threshold
     some = passes.any(axis=1)
     low = np.where(some, passes.argmax(axis=1), 0)

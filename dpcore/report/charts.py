@@ -315,10 +315,10 @@ def add_area(
     )
 
 
-def line_across(fig: Drawing, y: float, name: str, width: float = 1.2, dash: str = "dash") -> None:
+def line_across(fig: Drawing, y: float, name: str, dash: str) -> None:
     """A level over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line = {"color": NEUTRAL, "width": width, "dash": dash}
+    line = {"color": NEUTRAL, "width": 1, "dash": dash}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=y, y1=y, line=line)
     legend_line(fig, name, line, group=name)
 

@@ -131,7 +131,7 @@ def _drawn(plot: Plot) -> charts.Sketch:
                 if item.legend:
                     shared[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
-                charts.line_across(fig, item.at, item.name, width=1, dash=item.dash)
+                charts.line_across(fig, item.at, item.name, item.dash)
     _share(fig, shared)
     named = [item for item in plot.items if not isinstance(item, Band)]
     alone = len(named) == 1 and not isinstance(named[0], Cells)

@@ -64,7 +64,7 @@ def written(one: PrivatePair | PrivateRange) -> dict[str, Any]:
 
 def is_one(part: Part) -> bool:
     """Whether an entry says that it is a pair or a range."""
-    kinds = {kind.value for kind in Several}
+    kinds = [kind.value for kind in Several]  # No set: what stands there may be a list.
     return isinstance(part.value, dict) and part.value.get("number") in kinds
 
 

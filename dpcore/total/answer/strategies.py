@@ -49,9 +49,9 @@ def simulated_epsilons(amounts: Amounts) -> FloatArray:
     return np.geomspace(low, high, 1 + 2 * round(math.log10(high / low)))
 
 
-def near_best(of: StrategyCurves, row: int, factor: float = 1.1) -> tuple[float, float] | None:
-    """(from, to): the epsilons at which a strategy's error is at most ``factor`` times the best bound's."""
-    close = of.relative_error[row] <= factor * of.relative_error[0]
+def near_best(of: StrategyCurves, row: int) -> tuple[float, float] | None:
+    """(from, to): the epsilons at which a strategy's error is at most 1.1 times the best bound's."""
+    close = of.relative_error[row] <= 1.1 * of.relative_error[0]
     epsilons = of.epsilons[close]
     return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 

@@ -48,9 +48,9 @@ def cached(
     return of
 
 
-def cached_for_all(max_entries: int = 16, spinner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache a function that depends on no data, for all sessions; arguments as in `cached`."""
-    return st.cache_resource(max_entries=max_entries, show_spinner=spinner or False)
+def cached_for_all(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Cache a function that depends on no data, for all sessions; so many answers are kept."""
+    return st.cache_resource(max_entries=max_entries, show_spinner=False)
 
 
 class Answers(Generic[R]):

@@ -291,6 +291,7 @@ def number(content: Any) -> Any:
         (lambda f: number(f).update(factor=None), "a guess goes with a factor"),
         (lambda f: number(f)["condition"].update(price=-1), "price must lie"),
         (lambda f: number(f).update(number="mode"), "one of smooth"),
+        (lambda f: number(f).update(number=[]), "one of smooth"),
         (lambda f: f["drawn"]["private_choice"].update({SECRET.histogram.digest: 2 * [number(f)]}),
          "does not stand on the account"),
     ],
