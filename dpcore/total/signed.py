@@ -128,8 +128,7 @@ def symmetric_errors(
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
     with Problems() as problems:
         noise_error.check_noise(problems, mechanism, epsilon, delta)
-    above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
-    bias = np.abs(below.excess(t) - above.excess(t))
+    bias = np.abs(lacking(x, t))
     scale = noise_error.unit_scale(mechanism, epsilon, delta) * t
     return nonnegative.TotalErrors(
         bounds=t,
@@ -138,6 +137,18 @@ def symmetric_errors(
         absolute_error=noise_error.expected_absolute(mechanism, bias, scale),
         rmse=noise_error.root_mean_square(mechanism, bias, scale),
     )
+
+
+def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
+    """What the sum of totals clipped to [-T, T] lacks of the sum, for many T; below 0 where it is too large.
+
+    Args:
+        totals: One total per user, of either sign, shape (num_users,).
+        bounds: T >= 0 in the totals' unit, any shape.
+    """
+    x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
+    above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
+    return np.asarray(above.excess(t) - below.excess(t))
 
 
 def _finite(totals: npt.ArrayLike) -> FloatArray:

@@ -23,7 +23,7 @@ def start() -> None:
 
 
 def show(places: layout.Places, signed: bool) -> None:
-    """The inputs of the answer; a range instead of a bound to compare where totals have both signs."""
+    """The inputs of the answer; a range besides where totals have both signs."""
     with places.line:
         # The mechanism is chosen in *More settings*; δ is spent with ε and stands beside it.
         if st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN:

@@ -33,7 +33,12 @@ def body(places: layout.Places) -> None:
     answer = cached.total_answer(data, parameters)
     with places.figure:
         if signed:
-            plots.show(answer.plots["total-signed"]())
+            plot = answer.plots["total-signed"]()
+            plots.show(plot, moves=QUESTION.key)
+            if plot.handle is None:
+                st.caption(
+                    "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
+                )
         else:
             plots.show(answer.plots["total-error"](), moves=QUESTION.key)
         if not signed and answer.found.choice.max_total == 0.0:
@@ -50,7 +55,6 @@ def body(places: layout.Places) -> None:
         lambda: tabs.show_files(data, answer, signed),
         used=lambda: words.summed(held, data),
         remembered="signed_tabs" if signed else "tabs",
-        own=() if signed else None,
     )
     if not signed:
         with places.below:

@@ -94,7 +94,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
         found=of,
-        plots={"total-signed": lambda: plots.signed(of, data)},
+        plots={"total-signed": lambda: plots.signed(of, data, parameters)},
         written=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),

@@ -127,6 +127,7 @@ class SignedFound:
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
         bounds: T of the curves for [-T, T].
         errors: Over ``bounds``.
+        own: Errors at a bound of the person's own, on either side; None for none.
     """
 
     held: UserTotals
@@ -135,6 +136,7 @@ class SignedFound:
     measure: Measure
     bounds: FloatArray
     errors: TotalErrors
+    own: TotalErrors | None = None
 
     @property
     def unit(self) -> Unit:
@@ -222,6 +224,7 @@ def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
         measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=symmetric_errors(held.signed, bounds, *how),
+        own=symmetric_errors(held.signed, parameters.own_bound, *how) if parameters.own_bound else None,
     )
 
 

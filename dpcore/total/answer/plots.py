@@ -17,6 +17,8 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
 from dpcore.total.answer.found import SignedFound, TotalFound
 from dpcore.total.answer.words import MEASURE_NAMES
+from dpcore.total.parameters import TotalParameters
+from dpcore.total.signed import lacking
 
 CURVES = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
@@ -91,7 +93,7 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
     return replace(plot.within(x=(low, 2.0 * high)), main=False, height=420)
 
 
-def signed(found: SignedFound, data: Dataset) -> Plot:
+def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
     """The main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
     chosen, clipped = CURVES[found.measure], found.clipped
     items: list[Item] = [*_curves("Size of the bias"), replace(chosen, width=CHOSEN_WIDTH)]
@@ -102,12 +104,40 @@ def signed(found: SignedFound, data: Dataset) -> Plot:
             else ("Proposed range", chosen.look, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
+    if found.own is not None:
+        own, error = float(found.own.bounds), float(found.own.by(found.measure))
+        items.append(Mark("Your own bound, on either side", own, error, Look.OWN, "square"))
     title = "Error when totals are clipped on both sides"
     alt = (
         "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
         "what is cut away falls."
     )
-    return _plot("total-signed", title, alt, found, data, items)
+    plot = _plot("total-signed", title, alt, found, data, items)
+    columns = dict(plot.columns) | {"missing": lacking(found.totals, found.bounds)}
+    # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
+    whole = clipped.low == -clipped.high < 0.0
+    return replace(plot, columns=columns, handle=_signed_handle(found, parameters) if whole else None)
+
+
+def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
+    """The bound on either side by hand: whose totals it cuts, and what releases it gives."""
+    sizes, users = np.unique(np.abs(found.totals), return_counts=True)
+    return Handle(
+        "Bound on either side",
+        "bound",
+        CURVES[found.measure].y,
+        found.clipped.sensitivity if found.own is None else float(found.own.bounds),
+        "own_bound",
+        parts=PARTS,
+        users=(some_users(sizes, users.astype(np.float64), found.unit.column),),
+        dots=Dots(
+            "missing",
+            "mean_noise",
+            unit_draws(parameters.mechanism),
+            Spread.ROOT_MEAN_SQUARE if found.measure is Measure.RMSE else Spread.MEAN,
+            REACH * found.error,
+        ),
+    )
 
 
 def _plot(

@@ -9,7 +9,7 @@ from dpcore.common import wording
 from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound
-from dpcore.total.answer.words import ERROR_LABELS, LEAKS
+from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
 
 
 def headline(found: SignedFound) -> str:
@@ -54,7 +54,14 @@ def facts(found: SignedFound) -> dict[str, str]:
     """What stands behind the range, a sentence each."""
     c, users = found.clipped, found.totals.size
     cut = c.users_below + c.users_above
-    return {
+    own = {}
+    if found.own is not None:
+        bound, error = wording.number(float(found.own.bounds), 4), float(found.own.by(found.measure))
+        own[f"Your own bound, [−{bound}, {bound}]"] = (
+            f"{MEASURE_NAMES[found.measure]} {wording.number(error)}, {wording.change(error, found.error)} compared "
+            f"with {_interval(found)}."
+        )
+    return own | {
         "Who is affected": (
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / users)}): "
             f"{wording.number(c.users_below)} below L, {wording.number(c.users_above)} above U. "

@@ -15,7 +15,9 @@ from dpcore.answer import handle
 from dpcore.answer.parts import LOOKS
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset, Values
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.learning.bias_bounds import BiasTerm
@@ -28,7 +30,7 @@ from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.parameters import StartParameters
 from dpcore.total import answer as total_answer
-from dpcore.total.parameters import TotalParameters
+from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.figure import component
 from pages.shared.figures import figures
 
@@ -69,6 +71,31 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
     assert np.asarray(plot.drawn[found.error])[at] == pytest.approx(error)
+
+
+def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
+    totals = np.array([-500.0, *range(1, 100)])
+    rows, users = ContributionHistogram.from_counts(np.ones(totals.size, int)), np.arange(totals.size)
+    data = Dataset("signed", "", Disclosure.PUBLIC, rows, values=Values(users, totals, "euros"))
+    asked = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
+    plot = total_answer.answered(data, asked).plots["total-signed"]()
+    found = plot.handle
+    assert found is not None
+    assert found.dots is not None
+    assert found.at == 80.0
+    bounds, missing = (np.asarray(plot.drawn[name]) for name in (found.bound, found.dots.short))
+    cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
+    assert missing == pytest.approx(cut)
+    # Small bounds cut the many positive totals, large ones the single negative one.
+    assert missing.min() < 0.0 < missing.max()
+    # Mean distance of the dots, and the curve.
+    at = int(np.abs(bounds - found.at).argmin())
+    noise, error = (float(np.asarray(plot.drawn[name])[at]) for name in (found.dots.noise, found.error))
+    off = np.abs(handle.released(found.dots, missing[at], noise)).ravel()
+    assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
+    # Ends of two sizes lie on no curve of one bound.
+    apart = dataclasses.replace(asked, lower=-10.0, upper=80.0)
+    assert total_answer.answered(data, apart).plots["total-signed"]().handle is None
 
 
 @pytest.mark.parametrize(
