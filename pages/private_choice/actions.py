@@ -38,7 +38,7 @@ from pages.shared.card import cards, code_panel, file_button
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
-DEMONSTRATION = "A demonstration: nothing needs protecting."
+DEMONSTRATION = "These data are public: nothing needs protecting."
 
 FROM_FILE = (
     "The data in use are a DP release from a file, and the data behind it are not here: there is nothing to draw "

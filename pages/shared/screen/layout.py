@@ -120,7 +120,7 @@ def show(
             body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
         finally:
             page_run.begin(None)
-        if run.card is not None and not of.draws:  # There the buttons stand on the first screen anyway.
+        if run.card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if touring is None and of.step:
             with way:
