@@ -80,7 +80,8 @@ def _dots(of: Mapped, parted: bool) -> Dots:
         unit,
         drawn,
         normal_draws(of.parameters.noise),
-        what="groups",
+        # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
+        what="groups" if parted else "errors of this size",
     )
 
 

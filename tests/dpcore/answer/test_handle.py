@@ -179,6 +179,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     assert found is not None
     assert found.dots is not None
     assert found.second is not None
+    assert found.dots.what == ("groups" if found.parts else "errors of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
     groups, amounts = np.asarray(plot.drawn["max_groups"]), np.asarray(plot.drawn["max_amount"])
     l0, amount = found.at, found.second.at
