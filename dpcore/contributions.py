@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,8 +135,23 @@ def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
     return np.append(suffix_sums(np.diff(values) * users_from[1:-1]), 0.0)
 
 
+class ByDigest(ABC):
+    """What is equal to others of its kind with the same content."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """SHA-256 of the content, hexadecimal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByDigest) and type(self) is type(other) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
 @dataclass(frozen=True, eq=False)
-class ContributionHistogram:
+class ContributionHistogram(ByDigest):
     """Distinct numbers of rows per user, and how many users have each.
 
     Everything costs what the distinct sizes cost: a billion users with a thousand distinct sizes are a
@@ -204,12 +220,6 @@ class ContributionHistogram:
         # float64 first: int64 could wrap around before the class's own limit is checked.
         totals = np.bincount(where, weights=user_column.astype(np.float64))
         return cls(sizes=distinct, users=totals)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ContributionHistogram) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         return (

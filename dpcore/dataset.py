@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.layout import TableLayout
 
 MAX_VALUES = 20_000_000
@@ -33,7 +33,7 @@ class Contribution(enum.Enum):
     TOTAL = "total of a column"
 
 
-class _Facet:
+class _Facet(ByDigest):
     """Arrays that become int64 or float64, as their types say, and read-only, and are compared by content."""
 
     def __post_init__(self) -> None:
@@ -58,12 +58,6 @@ class _Facet:
             value = getattr(self, f.name)
             content.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
         return content.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Facet) and type(self) is type(other) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
 
 class _OfTasks(_Facet):

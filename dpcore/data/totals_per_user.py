@@ -14,6 +14,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.contributions import (
     MAX_USERS,
+    ByDigest,
     ContributionHistogram,
     FloatArray,
     IntArray,
@@ -58,7 +59,7 @@ def _table(values: object, users: object, problems: Problems) -> tuple[FloatArra
 
 
 @dataclass(frozen=True, eq=False)
-class Amounts:
+class Amounts(ByDigest):
     """Distinct totals per user, and how many users have each. Zeros are users too.
 
     Everything costs what the distinct totals cost. Immutable; equal and hashed by content.
@@ -129,12 +130,6 @@ class Amounts:
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
         """Totals that are numbers of rows (or of distinct tasks); users without any are not in it."""
         return cls(histogram.sizes.astype(np.float64), histogram.users)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Amounts) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         return f"Amounts({self.num_users:,} users, total {wording.entered(self.total)}, {self.values.size:,} distinct)"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
 from dpcore.regression.whitening import RANK_TOLERANCE, Whitened, dependent_columns, whiten
 
 MAX_ENTRIES = 30_000_000
@@ -23,7 +23,7 @@ MAX_FEATURES = 50
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem:
+class RegressionProblem(ByDigest):
     """The question: estimate the coefficients of a linear model from private labels with epsilon-DP.
 
     The total variance adds up variances of coefficients, each in (unit of the label / unit of its
@@ -159,12 +159,6 @@ class RegressionProblem:
         content.update(self.features.tobytes())
         content.update(self.user_codes.tobytes())
         return content.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RegressionProblem) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
 
 def _checked_features(values: npt.ArrayLike, problems: Problems) -> FloatArray | None:
