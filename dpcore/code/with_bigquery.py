@@ -58,7 +58,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.MODEL:
         return [
             "BigQuery ML trains without differential privacy. The statement keeps the bound; the privacy is that of "
-            "the learner you hand the rows to, which must count a user's rows together.",
+            "the learner you hand the rows to, which must count a user's rows together."
         ]
     if choice.max_norm is not None:
         how = (
@@ -153,10 +153,9 @@ def _statements(choice: Choice) -> str:
         value=sql_name(choice.value_column),
         group=group,
         public_rows=common.PUBLIC_ROWS,
-        amount={
-            Released.GROUP_COUNTS: "1.0",
-            Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)",
-        }.get(choice.released, f"GREATEST(SUM(CAST({sql_name(choice.value_column)} AS FLOAT64)), 0.0)"),
+        amount={Released.GROUP_COUNTS: "1.0", Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
+            choice.released, f"GREATEST(SUM(CAST({sql_name(choice.value_column)} AS FLOAT64)), 0.0)"
+        ),
         **mean,
     )
 

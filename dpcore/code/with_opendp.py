@@ -49,7 +49,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind is Released.QUANTILE and smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "bound on rows per user, for which this library has code; plain Python has the smooth weights.",
+            "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         differences.append(

@@ -89,23 +89,11 @@ class Problems:
 
     def between(self, low: float, high: float, **named: object) -> bool:
         """Require finite numbers in [low, high]. Returns whether all were."""
-        return self._each(
-            named,
-            lambda x: low <= x <= high,
-            "lie between {} and {}",
-            low,
-            high,
-        )
+        return self._each(named, lambda x: low <= x <= high, "lie between {} and {}", low, high)
 
     def inside(self, low: float, high: float, **named: object) -> bool:
         """Require numbers strictly between low and high. Returns whether all were."""
-        return self._each(
-            named,
-            lambda x: low < x < high,
-            "lie strictly between {} and {}",
-            low,
-            high,
-        )
+        return self._each(named, lambda x: low < x < high, "lie strictly between {} and {}", low, high)
 
     def ascending(self, **named: object) -> bool:
         """Require two finite numbers, the first below the second. Returns whether they were."""

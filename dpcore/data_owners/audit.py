@@ -156,11 +156,7 @@ class AuditResult:
 
 
 def shown_epsilon(
-    record: FloatArray,
-    neighbour: FloatArray,
-    threshold: float,
-    delta: float,
-    confidence: float = CONFIDENCE,
+    record: FloatArray, neighbour: FloatArray, threshold: float, delta: float, confidence: float = CONFIDENCE
 ) -> AuditResult:
     """ε shown by calling outputs below a threshold the record's; the threshold must not come from these outputs.
 

@@ -81,11 +81,7 @@ class SearchResult:
         return supremum().ratio - self.comparison.ratio
 
 
-def search(
-    question: GapSearch,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> SearchResult:
+def search(question: GapSearch, progress: Progress = silent, should_stop: ShouldStop = never) -> SearchResult:
     """Look for the instance with the largest ratio.
 
     Args:

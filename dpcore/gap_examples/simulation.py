@@ -129,9 +129,7 @@ def _estimate(squares: Moments, formula: float, confidence: float) -> Estimate:
 
 
 def simulate(
-    question: Simulation,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
+    question: Simulation, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> SimulationResult:
     """Run both mechanisms on made-up values.
 

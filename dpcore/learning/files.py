@@ -45,10 +45,7 @@ def learning_curves(problem: optimal_cap.BiasProblem, fractions: npt.ArrayLike) 
 
 
 def learning_choice_json(
-    dataset: Dataset,
-    parameters: learning.LearningParameters,
-    choice: LearningCap,
-    within: tuple[int, int],
+    dataset: Dataset, parameters: learning.LearningParameters, choice: LearningCap, within: tuple[int, int]
 ) -> str:
     """The question of a capped learner and its answer as JSON; sections as in `mean_choice_json`.
 

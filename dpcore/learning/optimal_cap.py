@@ -18,21 +18,8 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
-from dpcore.learning.bias_bounds import (
-    AboveSums,
-    BiasTerm,
-    CapStatistics,
-    cap_statistics,
-    evaluate,
-)
-from dpcore.learning.error_bound import (
-    TOLERANCE,
-    BoundSettings,
-    ErrorParts,
-    LearningCap,
-    choice,
-    how_it_went,
-)
+from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, cap_statistics, evaluate
+from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,10 +129,7 @@ def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) ->
 
 
 def best_cap(
-    problem: BiasProblem,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-    whole: bool = True,
+    problem: BiasProblem, progress: Progress = silent, should_stop: ShouldStop = never, whole: bool = True
 ) -> LearningCap:
     """The best cap between one row and n, proved by branch and bound.
 

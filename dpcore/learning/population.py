@@ -143,9 +143,7 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
 
 
 def best_fraction(
-    problem: PopulationProblem,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
+    problem: PopulationProblem, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> LearningCap:
     """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
 

@@ -152,10 +152,7 @@ class ExperimentResult:
 
 
 def run(
-    experiment: Experiment,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-    workers: int = 2,
+    experiment: Experiment, progress: Progress = silent, should_stop: ShouldStop = never, workers: int = 2
 ) -> ExperimentResult:
     """Run it, repeats side by side in threads.
 

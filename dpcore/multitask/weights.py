@@ -74,10 +74,7 @@ def unclipped(problem: TaskProblem, exponent: float, counts: npt.ArrayLike | Non
 
 
 def task_weights(
-    problem: TaskProblem,
-    exponent: float,
-    inflation: Inflation = AVERAGE,
-    counts: npt.ArrayLike | None = None,
+    problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
 ) -> FloatArray:
     """omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
@@ -116,10 +113,7 @@ def _clipped(used: FloatArray, budget: float) -> FloatArray:
 
 
 def power_weights(
-    problem: TaskProblem,
-    exponent: float,
-    inflation: Inflation = AVERAGE,
-    counts: npt.ArrayLike | None = None,
+    problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
 ) -> Allocation:
     """Equations 11 and 12: a power of the task's size, each user clipped to the budget.
 

@@ -189,11 +189,7 @@ class Selection:
 def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
     assert parameters.selection_delta is not None
     return keep_probabilities(
-        parameters.selection,
-        parameters.selection_epsilon,
-        parameters.selection_delta,
-        max_groups,
-        most_users,
+        parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, most_users
     )
 
 

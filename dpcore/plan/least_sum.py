@@ -65,11 +65,7 @@ def _at(
     return math.fsum((weights * squares).tolist()), np.array([one.beta[0] for one in best])
 
 
-def least_sum(
-    curves: Sequence[Curve],
-    weights: FloatArray,
-    budget: Budget,
-) -> Split:
+def least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> Split:
     """The split of the budget with the least weighted sum of squared errors.
 
     Args:

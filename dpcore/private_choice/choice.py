@@ -262,10 +262,7 @@ class PrivateChoice:
 
 
 def choose(
-    problem: ChoiceProblem,
-    histogram: ContributionHistogram,
-    charge: Charge | None = None,
-    column: str = "",
+    problem: ChoiceProblem, histogram: ContributionHistogram, charge: Charge | None = None, column: str = ""
 ) -> PrivateChoice:
     """Draw the number: a DP release, fresh at every call.
 

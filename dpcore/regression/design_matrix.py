@@ -5,9 +5,7 @@ from __future__ import annotations
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
-from dpcore.data.design_matrix import (
-    Design,
-)
+from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.regression.problem import RegressionProblem

@@ -113,11 +113,7 @@ def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
 
 
 def ascend(
-    whitened: Whitened,
-    trade_off: float,
-    m: FloatArray,
-    steps: int,
-    settled: Callable[[DualPoint], bool],
+    whitened: Whitened, trade_off: float, m: FloatArray, steps: int, settled: Callable[[DualPoint], bool]
 ) -> DualPoint:
     """Newton steps with a damping that is raised until the dual rises, from M on.
 

@@ -188,10 +188,7 @@ def over_generated(
 
 
 def over_examples(
-    example: int,
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
+    example: int, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> ExampleSweep:
     """Example 1 or 3 at the sizes of `EXAMPLE_G`.
 

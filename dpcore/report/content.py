@@ -23,17 +23,7 @@ from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import literal
 
-PACKAGES = (
-    "numpy",
-    "scipy",
-    "pandas",
-    "plotly",
-    "opendp",
-    "dp-accounting",
-    "cvxpy",
-    "clarabel",
-    "streamlit",
-)
+PACKAGES = ("numpy", "scipy", "pandas", "plotly", "opendp", "dp-accounting", "cvxpy", "clarabel", "streamlit")
 """Whose versions a report names."""
 
 

@@ -172,12 +172,7 @@ def _axis(axis: Axis) -> dict[str, object]:
         bare = {"showticklabels": False, "showgrid": False}
         return {"title": {"text": axis.heading}, "range": list(axis.limits), **bare}
     if axis.scale is Scale.NAMES:
-        return {
-            "title": {"text": axis.heading},
-            "type": "category",
-            "tickangle": 0,
-            "tickfont": {"size": 11},
-        }
+        return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
         drawn = charts.log_axis(axis.heading, axis.limits)
         if axis.number.endswith("%"):

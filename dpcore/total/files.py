@@ -11,13 +11,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative
 from dpcore.total.nonnegative import TotalChoice, TotalProblem
-from dpcore.total.parameters import (
-    ASSUMPTIONS,
-    SIGNED_ASSUMPTIONS,
-    Summed,
-    TotalParameters,
-    UserTotals,
-)
+from dpcore.total.parameters import ASSUMPTIONS, SIGNED_ASSUMPTIONS, Summed, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum
 
 SOURCE = "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3"

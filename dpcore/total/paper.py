@@ -41,9 +41,7 @@ def _ratings(seed: int) -> Amounts:
 def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
     """Expected relative error of the released number of ratings under each bound."""
     curves = strategy_curves(
-        TotalProblem(amounts, epsilon),
-        [epsilon],
-        [strategy for _, strategy, *_ in STRATEGIES.values()],
+        TotalProblem(amounts, epsilon), [epsilon], [strategy for _, strategy, *_ in STRATEGIES.values()]
     )
     return dict(zip(STRATEGIES, map(float, curves.relative_error[:, 0]), strict=True))
 

@@ -83,9 +83,7 @@ def content(answer: Answer, source: Source, trained: Trained | None = None) -> R
     if trained is None:
         return of
     of = replace(
-        of,
-        cards=[*of.cards, (TITLE, trained.card)],
-        pictures=[*of.pictures, plots.picture(trained.plot)],
+        of, cards=[*of.cards, (TITLE, trained.card)], pictures=[*of.pictures, plots.picture(trained.plot)]
     )
     if not trained.is_private:
         return of

@@ -9,12 +9,7 @@ from typing import Any
 from dpcore.common.noise_error import DEFAULT_DELTA
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.per_group.parameters import (
-    DEFAULT_SELECTION_SHARE,
-    Objective,
-    PerGroupParameters,
-    Statistic,
-)
+from dpcore.per_group.parameters import DEFAULT_SELECTION_SHARE, Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
 from pages.shared.base.question import (
     HIGHEST,

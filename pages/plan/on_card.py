@@ -28,9 +28,7 @@ LINES = {
 }
 
 
-NOT_HELD = {
-    Written.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one.",
-}
+NOT_HELD = {Written.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
 """Releases of the pages beside it that somebody would look for in vain, and what to do."""
 
 

@@ -59,13 +59,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
         "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
     answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        of,
-        lambda: tabs.files(found),
-        key="private_card",
-        behind=tabs.behind,
+        places, QUESTION, answer, of, lambda: tabs.files(found), key="private_card", behind=tabs.behind
     )
 
 

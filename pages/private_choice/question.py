@@ -124,19 +124,12 @@ QUESTION = Question(
             width=170,
         ),
         "pair_largest": public(
-            "Highest amount",
-            f"No L∞ above it is drawn. {_PUBLIC}",
-            asked="Highest amount",
-            width=170,
+            "Highest amount", f"No L∞ above it is drawn. {_PUBLIC}", asked="Highest amount", width=170
         ),
         "range_known": public(
             "You know",
             asked="Known of the values",
-            names={
-                Known.TYPICAL: "A typical value",
-                Known.LOWEST: "The lowest, L",
-                Known.NEITHER: "Neither",
-            },
+            names={Known.TYPICAL: "A typical value", Known.LOWEST: "The lowest, L", Known.NEITHER: "Neither"},
         ),
         "range_centre": public(
             "Typical value", f"Near the middle. {_PUBLIC}", asked="Typical value", width=130
@@ -174,14 +167,7 @@ QUESTION = Question(
             "ε of the range", "Comes on top of all others.", asked="ε of the range", width=110
         ),
     },
-    also=From.PUBLIC.each(
-        "tabs",
-        "choices",
-        "empty_copy",
-        "drew",
-        "variance_followed",
-        "users_followed",
-    )
+    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed")
     | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,
     range_on=lambda asked: "Mean" if asked.wanted in (Wanted.SMOOTH, Wanted.CAP) else "",

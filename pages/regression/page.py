@@ -53,12 +53,7 @@ def body(places: layout.Places) -> None:
         },
     }
     answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        tabs_of,
-        lambda: tabs.show_files(answer, loaded),
-        behind=tabs.show_behind,
+        places, QUESTION, answer, tabs_of, lambda: tabs.show_files(answer, loaded), behind=tabs.show_behind
     )
 
 

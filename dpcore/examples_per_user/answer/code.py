@@ -14,14 +14,7 @@ def of_examples(found: ExamplesFound, provenance: Provenance) -> CodeChoice:
     """The programs; those of private data say so, and so do their names."""
     of, asked = found.best, found.parameters
     training = Training(
-        of.way,
-        of.bound,
-        of.rate,
-        of.divisor,
-        above(of.multiplier),
-        asked.epsilon,
-        asked.delta,
-        asked.steps,
+        of.way, of.bound, of.rate, of.divisor, above(of.multiplier), asked.epsilon, asked.delta, asked.steps
     )
     label = f"Label of the numbers that it holds: {provenance.label}."
     made = []

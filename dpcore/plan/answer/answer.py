@@ -51,10 +51,7 @@ def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None 
         code=_code(of, data, parameters),
         parameters=parameters,
         found=of,
-        plots={
-            "plan-errors": lambda: plots.errors(of, data),
-            "plan-shares": lambda: plots.shares(of, data),
-        },
+        plots={"plan-errors": lambda: plots.errors(of, data), "plan-shares": lambda: plots.shares(of, data)},
         written=lambda: methods(of, data, parameters),
         choice=lambda: files.choice_json(
             data,

@@ -53,10 +53,7 @@ def of_private(
         range_drawn: What the draw of both guarantees, where they were drawn.
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
     """
-    base = of_data(dataset) | {
-        "disclosure": drawn.facts,
-        "neighbours": drawn.facts.neighbours,
-    }
+    base = of_data(dataset) | {"disclosure": drawn.facts, "neighbours": drawn.facts.neighbours}
     ends = {"lower": lower, "upper": upper, "range_drawn": range_drawn}
     if wanted is Wanted.SMOOTH:
         fields = {"threshold": drawn.value, **ends}

@@ -19,12 +19,7 @@ from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES
 from dpcore.private_choice.parameters import Wanted
 
-SHORT_NAMES = {
-    Wanted.SMOOTH: "bound",
-    Wanted.CAP: "bound",
-    Wanted.SUM: "bound",
-    Wanted.QUANTILE: "quantile",
-}
+SHORT_NAMES = {Wanted.SMOOTH: "bound", Wanted.CAP: "bound", Wanted.SUM: "bound", Wanted.QUANTILE: "quantile"}
 """For the axis of the number chosen."""
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are shown at the edge of the axis."""

@@ -17,12 +17,7 @@ def of_quantile(found: QuantileFound, dataset: Dataset) -> CodeChoice | None:
     """The bound in use first, then the best of the other kind, then the person's own."""
     p = found.parameters
     low, high = _ends(found)
-    base = of_data(dataset) | {
-        "lower": low,
-        "upper": high,
-        "quantiles": p.asked,
-        "neighbours": p.neighbours,
-    }
+    base = of_data(dataset) | {"lower": low, "upper": high, "quantiles": p.asked, "neighbours": p.neighbours}
     other = WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     none = p.weighting is Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [

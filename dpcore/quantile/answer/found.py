@@ -240,11 +240,7 @@ def find(
     if data.values is None:
         raise refusal("this needs values, one per row, and these data have none")
     problem = QuantileProblem(
-        data.values,
-        0.5,
-        parameters.epsilon,
-        parameters.base_distribution(),
-        neighbours=parameters.neighbours,
+        data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
     )
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
 

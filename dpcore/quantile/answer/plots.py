@@ -73,13 +73,7 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
         f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(found.unbounded_error)}.",
         bound_axis(bound_limits(found)),
-        Axis(
-            "rank error",
-            SHARE,
-            upwards,
-            title=f"Expected rank error ({SHARE})",
-            number=".3~%",
-        ),
+        Axis("rank error", SHARE, upwards, title=f"Expected rank error ({SHARE})", number=".3~%"),
         columns,
         tuple(items),
         data.provenance,

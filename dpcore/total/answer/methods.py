@@ -12,7 +12,7 @@ from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.parameters import Summed, TotalParameters
 
 MEASURES = MEASURE_NAMES | {
-    Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error",
+    Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error"
 }
 
 

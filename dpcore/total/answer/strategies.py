@@ -94,11 +94,7 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
         "Relative error against ε for four ways to choose a bound",
         f"Within 10 % of the best bound's error: {'; '.join(near)}.",
         across,
-        Axis(
-            "relative error of the release",
-            "1 = 100 %",
-            (float(of.relative_error[0].min()) / 2.0, 10.0),
-        ),
+        Axis("relative error of the release", "1 = 100 %", (float(of.relative_error[0].min()) / 2.0, 10.0)),
         columns,
         tuple(items),
         data.provenance,

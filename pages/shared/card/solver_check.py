@@ -14,11 +14,7 @@ from pages.shared.fields import jobs
 
 
 def show(
-    key: str,
-    question: Hashable,
-    solve: Callable[[ShouldStop], tuple[Solved, ...]],
-    what: str,
-    too_large: str,
+    key: str, question: Hashable, solve: Callable[[ShouldStop], tuple[Solved, ...]], what: str, too_large: str
 ) -> None:
     """A button that solves with both, and the two answers with their proofs and times.
 
