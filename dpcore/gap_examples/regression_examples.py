@@ -20,6 +20,7 @@ from dpcore.gap_examples.regression import (
     WeightedVariance,
     weighted_variance,
 )
+from dpcore.regression.examples import kinds_1, kinds_3
 
 
 @dataclass(frozen=True)
@@ -71,18 +72,10 @@ def example_1(g: int) -> Example:
     """
     g = _checked_g(g, 1)
     many = g * g
-    features = np.zeros((2 * many + 2, 2))
-    features[: many + 1, 0] = 1.0
-    features[0, 0] = g
-    features[many + 1 :, 1] = 1.0
-    counts = np.ones(2 * many + 2, dtype=np.int64)
-    counts[1 : many + 2] = g
     weights = np.zeros((2, 2 * many + 2))
     weights[0, 1 : many + 1] = 1.0 / g**3
     weights[1, many + 2 :] = 1.0 / g**2
-    instance = RegressionInstance(
-        features, np.arange(2 * many + 2), counts, residual_variance=0.0, release_noise=1.0
-    )
+    instance = RegressionInstance(*kinds_1(g), residual_variance=0.0, release_noise=1.0)
     return Example(1, g, instance, weights, 1.0 / g**4, 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3))
 
 
@@ -100,13 +93,10 @@ def example_3(g: int) -> Example:
     same, 2 / (g + 1).
     """
     g = _checked_g(g, 2)
-    features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
-    codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
-    counts = np.concatenate(([g], np.tile([1, g - 1], g)))
     weights = np.zeros((2, 2 * g + 1))
     weights[0, 1::2] = 1.0 / g
     weights[1, 2::2] = 1.0 / (g * (g - 1))
-    instance = RegressionInstance(features, codes, counts, residual_variance=1.0, release_noise=float(g))
+    instance = RegressionInstance(*kinds_3(g), residual_variance=1.0, release_noise=float(g))
     sampling = (4.0 + (g - 1.0) ** 2) / (g * (g + 1.0) ** 2) + 1.0 / (g * (g - 1.0))
     return Example(
         3, g, instance, weights, 6.0 / g, sampling + instance.release_noise * (2.0 / (g + 1.0)) ** 2, g / 9.0

@@ -10,19 +10,33 @@ from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression.problem import RegressionProblem
 
+Kinds = tuple[FloatArray, IntArray, IntArray]
+"""Rows of one user with the same features: these, shape (kinds, 2), whose they are, ascending, and how many."""
 
-def _checked_whole(low: int, high: int, **named: int) -> None:
-    require.whole(low, high, **named)
+
+def kinds_1(g: int) -> Kinds:
+    """Example 1: one far point against many users with g rows, one user with g rows against many with one."""
+    many = g * g
+    features = np.zeros((2 * many + 2, 2))
+    features[: many + 1, 0] = 1.0
+    features[0, 0] = g
+    features[many + 1 :, 1] = 1.0
+    counts = np.ones(2 * many + 2, dtype=np.int64)
+    counts[1 : many + 2] = g
+    return features, np.arange(2 * many + 2), counts
 
 
-def _instance(groups: list[tuple[int, int, tuple[float, float]]]) -> tuple[FloatArray, IntArray]:
-    """Rows and owners from (number of users, rows of each, features), users numbered through."""
-    features, owners, first = [], [], 0
-    for users, rows, x in groups:
-        features.append(np.tile(np.array(x, dtype=np.float64), (users * rows, 1)))
-        owners.append(np.repeat(np.arange(first, first + users), rows))
-        first += users
-    return np.concatenate(features), np.concatenate(owners)
+def kinds_3(g: int) -> Kinds:
+    """Example 3: user 1 with g rows, and for each other user one in the first direction and g - 1 in the second."""
+    features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
+    codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
+    return features, codes, np.concatenate(([g], np.tile([1, g - 1], g)))
+
+
+def _problem(kinds: Kinds, value_bound: float, residual_variance: float) -> RegressionProblem:
+    features, codes, counts = kinds
+    rows, owners = np.repeat(features, counts, axis=0), np.repeat(codes, counts)
+    return RegressionProblem(rows, owners, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:
@@ -37,11 +51,8 @@ def example_1(g: int) -> RegressionProblem:
     Source: Epasto et al. 2020, example 1 and claim 3. (The C given there, with 1/g^2 per data point, does
         not satisfy C X = I; 1/g^3 does, and the variance 1/g^4 stands.)
     """
-    _checked_whole(1, 300, g=g)
-    features, owners = _instance(
-        [(1, 1, (float(g), 0.0)), (g * g, g, (1.0, 0.0)), (1, g, (0.0, 1.0)), (g * g, 1, (0.0, 1.0))]
-    )
-    return RegressionProblem(features, owners, epsilon=2.0, value_bound=1.0, residual_variance=0.0)
+    require.whole(1, 300, g=g)
+    return _problem(kinds_1(g), 1.0, 0.0)
 
 
 def example_3(g: int) -> RegressionProblem:
@@ -52,17 +63,8 @@ def example_3(g: int) -> RegressionProblem:
 
     Source: Epasto et al. 2020, example 3 and claim 9: sigma = 1 and 2 d (B / epsilon)^2 = g.
     """
-    _checked_whole(2, 1000, g=g)
-    # User 1, then for each other user one row in the first direction and g - 1 in the second.
-    lone, owner = _instance([(1, g, (1.0, 0.0))])
-    firsts = np.tile([1.0, 0.0], (g, 1))
-    seconds = np.tile([0.0, 1.0], (g * (g - 1), 1))
-    features = np.concatenate((lone, firsts, seconds))
-    others = np.arange(1, g + 1)
-    owners = np.concatenate((owner, others, np.repeat(others, g - 1)))
-    return RegressionProblem(
-        features, owners, epsilon=2.0, value_bound=float(np.sqrt(g)), residual_variance=1.0
-    )
+    require.whole(2, 1000, g=g)
+    return _problem(kinds_3(g), float(np.sqrt(g)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
