@@ -1,4 +1,4 @@
-"""Where curves over a bound are drawn, and on which axis. Pure: a histogram in, numbers out."""
+"""Where curves over a bound are drawn, on which axis, and which users stand below them. Pure: numbers out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from dpcore.answer.handle import MOST_USERS, Users
 from dpcore.answer.plot import Axis
+from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 
 CURVE_POINTS = 240
@@ -70,3 +72,28 @@ def rounded_limits(values: FloatArray) -> tuple[float, float]:
     low, high = (float(fine.min()), float(fine.max())) if fine.size else (1.0, 10.0)
     below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return 10.0**below, 10.0 ** max(above, below + 1)
+
+
+def some_users(
+    values: FloatArray, users: FloatArray, unit: str, what: str = "user", by_second: bool = False
+) -> Users:
+    """Users of all sizes at even ratios of rank, the heaviest first, as heavy tails are seen best so.
+
+    Args:
+        values: What a user adds, distinct and ascending, shape (k,).
+        users: How many users add that, shape (k,).
+        unit: What is added, for the title.
+        what: What the bars are, where they are no users.
+        by_second: As of `Users`.
+    """
+    reached = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
+    total = float(reached[-1])
+    few = total <= MOST_USERS
+    ranks = np.arange(1.0, total + 1.0) if few else np.unique(np.floor(np.geomspace(1.0, total, MOST_USERS)))
+    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
+    of_all = wording.counted(ranks.size, what) if ranks.size == total else (
+        f"{ranks.size} of {wording.counted(int(total), what)}"
+    )  # fmt: skip
+    # Rows are what the bound is about, and need no word.
+    title = wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}")
+    return Users(at_ranks, title, by_second)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.answer.parts import Part
-from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 
@@ -173,28 +172,3 @@ def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> F
     """Where the dots lie, as the browser places them: release minus truth, shape (`SETS`, `DOTS`)."""
     drawn = 0.0 if dots.others is None else sampling * dots.others
     return np.asarray(noise * dots.draws + drawn - short)
-
-
-def some_users(
-    values: FloatArray, users: FloatArray, unit: str, what: str = "user", by_second: bool = False
-) -> Users:
-    """Users of all sizes at even ratios of rank, the heaviest first, as heavy tails are seen best so.
-
-    Args:
-        values: What a user adds, distinct and ascending, shape (k,).
-        users: How many users add that, shape (k,).
-        unit: What is added, for the title.
-        what: What the bars are, where they are no users.
-        by_second: As of `Users`.
-    """
-    reached = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
-    total = float(reached[-1])
-    few = total <= MOST_USERS
-    ranks = np.arange(1.0, total + 1.0) if few else np.unique(np.floor(np.geomspace(1.0, total, MOST_USERS)))
-    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
-    of_all = wording.counted(ranks.size, what) if ranks.size == total else (
-        f"{ranks.size} of {wording.counted(int(total), what)}"
-    )  # fmt: skip
-    # Rows are what the bound is about, and need no word.
-    title = wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}")
-    return Users(at_ranks, title, by_second)

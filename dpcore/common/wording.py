@@ -1,11 +1,14 @@
 """Numbers in sentences: three significant digits, thousands separated, percentages with a no-break space.
 
+And text from outside made safe for Markdown (`plain`).
+
 What a person entered keeps all its digits (`entered`): an epsilon must not look smaller than it is.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 
 PERCENT = "\N{NO-BREAK SPACE}%"
@@ -106,3 +109,18 @@ def change(value: float, reference: float) -> str:
     if ratio >= 2.0:
         return f"{number(ratio, 2)} times as much"
     return f"{percent(ratio - 1.0)} more" if ratio > 1.0 else f"{percent(1.0 - ratio)} less"
+
+
+# --- Text from outside (names of files and columns) -------------------------------------------------------------------
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
+# Addresses become links even where they are escaped; an invisible word joiner inside prevents it.
+_ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|@", re.IGNORECASE)
+_JOINER = "\N{WORD JOINER}"
+
+
+def plain(text: str, most: int = 80) -> str:
+    """``text`` as literal characters in Streamlit's Markdown, cut to ``most`` characters."""
+    shown = " ".join(text.split())
+    shown = shown if len(shown) <= most else shown[: most - 1] + "…"
+    return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shown))

@@ -16,8 +16,8 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached
+from dpcore.mean.counts_only import Growth
 from dpcore.mean.curves import ALL_PIECES, Best, BoundCurve, Losses, Pieces, rows_only
-from dpcore.mean.models import Growth
 
 
 @dataclass(frozen=True)

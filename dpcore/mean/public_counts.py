@@ -25,9 +25,9 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.mean.counts_only import CountsOnly
+from dpcore.mean.counts_only import CountsOnly, Growth
 from dpcore.mean.curves import Best, BoundCurve, holding
-from dpcore.mean.models import Growth, Model, Target
+from dpcore.mean.models import Model, Target
 from dpcore.mean.population import Population
 from dpcore.mean.this_table import AtHand, TableValues
 

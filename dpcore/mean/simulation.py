@@ -16,7 +16,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.mean.models import Growth
+from dpcore.mean.counts_only import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
 

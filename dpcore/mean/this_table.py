@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram, FloatArray, Reached, suffix_sums
+from dpcore.mean.counts_only import Growth
 from dpcore.mean.curves import ALL_PIECES, Best, BoundCurve, Losses, Pieces, rows_only
-from dpcore.mean.models import Growth
 from dpcore.mean.user_effects import Clamped
 
 

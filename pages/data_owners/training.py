@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.answer import trained
 from dpcore.data_owners.answer.trained import Trained
@@ -84,7 +83,9 @@ def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: b
         trained.table(found).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
     )
-    st.caption(f"{plain(found.name[:1].upper() + found.name[1:])}: {trained.settings_words(found, paper)}")
+    st.caption(
+        f"{wording.plain(found.name[:1].upper() + found.name[1:])}: {trained.settings_words(found, paper)}"
+    )
     cards.label(disclosure)
 
 

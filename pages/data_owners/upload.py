@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
@@ -70,10 +69,10 @@ def loaded() -> OwnersTable | None:
         return None
     records = found.records
     st.markdown(
-        f"In use: **{plain(found.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
+        f"In use: **{wording.plain(found.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
         f"{wording.counted(records.num_owners, 'owner')}, {records.classes} classes. Each record is scaled to norm 1 "
         "by itself: bring columns to like scales before."
     )
     for note in found.dataset.notes:
-        st.caption(plain(note, 600))
+        st.caption(wording.plain(note, 600))
     return found

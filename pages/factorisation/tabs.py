@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper_recall
@@ -24,7 +23,7 @@ from dpcore.report.script import Source
 from pages.factorisation import work
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared.base import demo, tables
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.data import item_list
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
@@ -102,8 +101,8 @@ def likeness(found: FactorisationFound, data: Dataset) -> None:
                 for one in neighbours(model, item, NEIGHBOURS)
             ]
     st.markdown(
-        f"**Nearest to {plain(called[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), at "
-        f"ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
+        f"**Nearest to {wording.plain(called[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
+        f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
     if shared := core_plots.overlaps(result, at):
@@ -183,4 +182,4 @@ def show_files(answer: Answer, data: Dataset) -> None:
     if answer.files:
         st.markdown("**Runs** holds the error and recall of each model, ε, seed and bucket, a line each.")
     for name, content in answer.files.items():
-        file_button.draw("Runs (CSV)", name, kind, content)
+        cards.file_button("Runs (CSV)", name, kind, content)

@@ -16,7 +16,7 @@ from dpcore.gap_examples.answer import words
 from dpcore.gap_examples.parameters import NUM_USERS
 from pages.gap_examples import cached, inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -27,7 +27,7 @@ PUBLIC = Disclosure.PUBLIC
 def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Provenance = PUBLIC) -> None:
     """The instance as CSV, which Your data opens, and as JSON."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        file_button.draw(
+        cards.file_button(
             "Instance (CSV)",
             f"{key}_instance.csv",
             disclosure,
@@ -35,7 +35,7 @@ def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Pr
             key=f"{key}_instance_csv",
             help="Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
         )
-        file_button.draw(
+        cards.file_button(
             "Instance with proof (JSON)",
             f"{key}_instance.json",
             disclosure,

@@ -13,7 +13,7 @@ from dpcore.learning.answer.found import capped_users
 from dpcore.report import csv_files
 from pages.learning import cached
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
@@ -77,7 +77,7 @@ def show_capped(answer: Answer) -> None:
         are = wording.agreeing(further, "is", "are")
         st.caption(f"{wording.counted(further, 'smaller size')} above the bound {are} not listed.")
     notes = figures.question_notes()
-    file_button.draw(
+    cards.file_button(
         "Who loses rows (CSV)",
         "learning_capped.csv",
         answer.disclosure,

@@ -20,7 +20,7 @@ from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.multitask import cached
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.data import item_list
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
@@ -160,14 +160,14 @@ def show_files(answer: Answer) -> None:
         )
     task_file, label = f"{figures.file_name('task_weights', disclosure)}.csv", disclosure.label
     with st.container(horizontal=True):
-        file_button.draw(
+        cards.file_button(
             "Task weights (CSV)",
             "task_weights.csv",
             disclosure,
             lambda: files.task_weights_csv(allocation, label),
             key="tasks_file_task",
         )
-        file_button.draw(
+        cards.file_button(
             "User-task weights (CSV)",
             "user_task_weights.csv",
             disclosure,

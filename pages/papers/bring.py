@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.common.errors import problems_of
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.data.published import File
 from dpcore.papers import FIGURES
 from pages.papers.question import QUESTION

@@ -11,7 +11,7 @@ from dpcore.papers import FIGURES, items, named
 from pages.papers import bring, lists, opening
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
-from pages.shared.card import number_elements
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, paper, plots
 
@@ -44,7 +44,7 @@ def show_answer(asked: PaperFigure, of: PaperFigure, found: Stored) -> None:
         st.markdown(f"## {of.item}, {of.paper}")
         apart = of.largest_difference(found)
         if apart is not None and of.within is None:
-            number_elements.large(
+            cards.large(
                 "Largest difference, ours to theirs", wording.percent(apart), "", f"{apart:.3g}", "papers"
             )
             st.markdown(f"{of.differs.partition('. ')[0]}.")

@@ -12,7 +12,7 @@ from dpcore.per_group.answer.plots import MOST_POINTS
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.per_group.question import QUESTION
-from pages.shared.card import file_button
+from pages.shared.card import cards
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -113,7 +113,7 @@ def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
         ("Choice (JSON)", "per_group_choice.json", answer.choice),
         ("Distribution of pairs (JSON)", "pair_distribution.json", lambda: pair_distribution.to_text(data)),
     ]
-    file_button.draw_row(parts if held else parts[:1], data.provenance)
+    cards.file_buttons(parts if held else parts[:1], data.provenance)
     if not held:
         st.caption(
             f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "

@@ -20,7 +20,7 @@ from dpcore.report import settings_file
 from pages.plan import cached
 from pages.plan.question import QUESTION
 from pages.shared.base import tables
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
@@ -83,7 +83,7 @@ def show_files(data: Dataset, answer: Answer) -> None:
         "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml data.csv` "
         "gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
     )
-    file_button.draw("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: settings_of(data, answer))
+    cards.file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: settings_of(data, answer))
 
 
 def settings_of(data: Dataset, answer: Answer) -> str:

@@ -11,7 +11,6 @@ from dpcore.answer import Answer
 from dpcore.answer.value_range import KNOW
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code as pair_code
@@ -34,7 +33,7 @@ from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import dialogs, keys, page_run
-from pages.shared.card import cards, code_panel, file_button
+from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -298,7 +297,7 @@ def _chosen() -> None:
                         args=({"lower": drawn.lower, "upper": drawn.upper},),
                     )
                 key = f"private_choice_file_{at}"
-                file_button.draw(
+                cards.file_button(
                     "Choice (JSON)",
                     "private_choice.json",
                     drawn.facts,
@@ -371,9 +370,9 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
 def _copy_in_use(data: Dataset) -> None:
     assert data.release is not None
     with st.container(key="private_released"):
-        st.markdown(f"**In use: {plain(data.name)}**")
+        st.markdown(f"**In use: {wording.plain(data.name)}**")
         st.markdown(
-            f"{plain(data.source, 500)} What is drawn on this page now is computed from the release, and so is "
+            f"{wording.plain(data.source, 500)} What is drawn on this page now is computed from the release, and so is "
             "every other page: it may be shown under this label."
         )
         cards.label(data.release)
@@ -381,7 +380,7 @@ def _copy_in_use(data: Dataset) -> None:
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
             content = csv_files.histogram_csv(data)
-            file_button.draw("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
+            cards.file_button("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
             st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
             st.page_link(
                 session.page_file("Sum and count"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.code.forms import summed_column
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.private_choice.parameters import Wanted
 from dpcore.private_choice.private_histogram import CopyNoise

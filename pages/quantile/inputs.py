@@ -6,7 +6,6 @@ import streamlit as st
 
 from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
@@ -108,7 +107,9 @@ def _warn(data: Dataset, parameters: QuantileParameters) -> None:
 def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
     """The values and the part of epsilon that the answer is computed with."""
     assert data.values is not None
-    words = [f"Column {plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."]
+    words = [
+        f"Column {wording.plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."
+    ]
     if len(parameters.asked) > 1:
         words.append(
             f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "

@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import ErrorOf, table_of
@@ -63,7 +62,7 @@ def read(loaded: RegressionData, places: layout.Places) -> tuple[RegressionParam
     with places.more("regression_more"):
         source = fields.draw(QUESTION, "variance_source")
         if source is ResidualVarianceSource.ENTERED:
-            fields.draw(QUESTION, "residual_variance", f"σ² ({plain(table.label, 20)}, squared)")
+            fields.draw(QUESTION, "residual_variance", f"σ² ({wording.plain(table.label, 20)}, squared)")
         of = _error_control()
     with places.notes:
         state = st.session_state
@@ -133,7 +132,7 @@ def what_is_used(found: RegressionFound) -> str:
     data, problem = found.data, found.problem
     clipped = _clipped(data, found.parameters)
     return (
-        f"{plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}"
         + (" (read from private labels: do not publish)" if found.variance_is_private else "")

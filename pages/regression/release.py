@@ -10,7 +10,6 @@ import streamlit as st
 
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.regression import files
@@ -112,7 +111,7 @@ def _show_table(loaded: RegressionData, found: RegressionFound, draw: Draw | Non
         "regression_coefficients",
         dict.fromkeys([name for name in columns if name != "Coefficient"], "%.4g"),
     )
-    unit = plain(found.unit, 30)
+    unit = wording.plain(found.unit, 30)
     st.caption(
         f"A coefficient is in {unit} per unit of its feature; that of a one-hot feature is in {unit}, compared with "
         "the reference level. Standard error and interval contain sampling error and noise, take σ² as given and "

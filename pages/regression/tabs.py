@@ -11,7 +11,6 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.markdown import plain
 from dpcore.regression import cvxpy_reference, files
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.plots import directions, gap, offered
@@ -42,7 +41,7 @@ def show_behind(answer: Answer) -> None:
 
 
 def _show_methods(found: RegressionFound) -> None:
-    unit = plain(found.unit, 20)
+    unit = wording.plain(found.unit, 20)
     least = found.methods[0].coefficients
     table = pd.DataFrame(
         {

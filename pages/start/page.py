@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.answer import answered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from pages.shared.base.question import Question
 from pages.shared.compare.pin_table import answers_from

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.total.answer import refused, words
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots

@@ -14,7 +14,7 @@ from dpcore.total.answer import strategies, words
 from dpcore.total.paper import FIGURES
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.strategies import StrategyPoints, simulate_strategies
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
@@ -66,7 +66,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
         )
     if points is not None:
         notes = figures.question_notes()
-        file_button.draw(
+        cards.file_button(
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,

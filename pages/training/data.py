@@ -9,7 +9,6 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import scaling_of
@@ -94,8 +93,8 @@ def _with_ranges(loaded: TrainingData) -> TrainingData | None:
             )
             with st.grid(4, min_column_width=150):
                 for column in loaded.numbers:
-                    fields.number(f"{plain(column, 20)}, lowest", _range_key("low", column))
-                    fields.number(f"{plain(column, 20)}, highest", _range_key("high", column))
+                    fields.number(f"{wording.plain(column, 20)}, lowest", _range_key("low", column))
+                    fields.number(f"{wording.plain(column, 20)}, highest", _range_key("high", column))
     found, empty = {}, []
     for column in loaded.numbers:
         low, high = (state.get(_range_key(end, column)) for end in ("low", "high"))
@@ -106,7 +105,7 @@ def _with_ranges(loaded: TrainingData) -> TrainingData | None:
     if empty:
         st.info(
             f"**What range can these columns have?** Enter the lowest and the highest value of "
-            f"{plain(', '.join(empty), 200)} from what the quantity is. The answer follows.",
+            f"{wording.plain(', '.join(empty), 200)} from what the quantity is. The answer follows.",
             icon=":material/straighten:",
         )
         return None
@@ -137,8 +136,8 @@ def say_labels(loaded: TrainingData, positive_above: float) -> None:
     named = loaded.design is not None and bool(loaded.design.positive)
     if (cut := how_labels_are_cut(loaded, positive_above)) and not named:
         st.info(
-            f"{plain(cut, 300)}. Set the threshold under *More settings*, or load the table again and name one class "
-            "under *Which one is 1?*",
+            f"{wording.plain(cut, 300)}. Set the threshold under *More settings*, or load the table again and name one "
+            "class under *Which one is 1?*",
             icon=":material/label:",
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.training.answer import TrainingFound
 from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
 from dpcore.training.scores import Measure, Over
@@ -58,7 +57,7 @@ def what_is_used(found: TrainingFound) -> str:
     experiment = found.table.experiment
     positive = float((experiment.train.signs > 0).mean())
     return (
-        f"{plain(found.data.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
+        f"{wording.plain(found.data.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
         f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
         f"{wording.counted(experiment.test.num_users, 'user')} with "
         f"{wording.counted(experiment.test.num_rows, 'row')} held out, "

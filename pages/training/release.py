@@ -14,7 +14,6 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import harmless
@@ -191,7 +190,7 @@ def _show_model(draw: Draw) -> None:
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
         f"{wording.number(draw.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says **{plain(draw.says, 120)}**. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
+        f"says **{wording.plain(draw.says, 120)}**. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
     )
 
 

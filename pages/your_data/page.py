@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dpcore.answer import distribution
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.compare import second_data_set
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
@@ -81,7 +81,7 @@ def show_details(data: Dataset) -> None:
             show_drawing(data, name)
     heaviest.show(data)
     st.caption(plain(data.source, 400))
-    file_button.draw(
+    cards.file_button(
         "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.histogram_csv(data)
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.common.errors import InputProblem, problems_of
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import fields

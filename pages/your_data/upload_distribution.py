@@ -11,7 +11,6 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import refusal
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
@@ -52,9 +51,9 @@ def choose(found: Dataset, discard: Callable[[], None]) -> Dataset | None:
     sizes = found.pair_sizes
     assert sizes is not None
     st.markdown(
-        f"**{plain(found.name)}**: {wording.counted(int(sizes.pairs.sum()), 'pair')} of "
+        f"**{wording.plain(found.name)}**: {wording.counted(int(sizes.pairs.sum()), 'pair')} of "
         f"{wording.counted(found.histogram.num_users, 'user')} and "
-        f"{wording.counted(sizes.task_rows.size, 'group')} of {plain(sizes.label)}."
+        f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}."
     )
     st.caption(
         "The file says how pairs of user and group are distributed, not which lie in which group. *Per group* answers "

@@ -10,7 +10,6 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, values_passed_over
 from dpcore.dataset import Contribution
@@ -111,9 +110,9 @@ def choose(source: counting.Source) -> Roles:
     roles = chosen_roles(kind)
     known = known_files.with_columns(source.columns)
     again = f" As in {known.name}, which has the same columns." if known and known.roles == roles else ""
-    st.caption(plain(explain_roles(roles) + again, 400))
+    st.caption(wording.plain(explain_roles(roles) + again, 400))
     if passed_over := values_passed_over(head, roles):
-        st.caption(f":material/info: {plain(passed_over, 400)}")
+        st.caption(f":material/info: {wording.plain(passed_over, 400)}")
     stated = stated_release(source, roles)
     offered = {
         of: words for of, words in PUBLIC.items() if of is not Disclosure.DP_RELEASE or stated is not None

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
-from dpcore.answer.axes import ROWS
-from dpcore.answer.handle import Handle, some_users
+from dpcore.answer.axes import ROWS, some_users
+from dpcore.answer.handle import Handle
 from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, parts
 from dpcore.common import wording
 from dpcore.dataset import Dataset

@@ -1,19 +1,28 @@
-"""The answer for a mean: one object that page, report, files, script and notebook read."""
+"""The answer for a mean: one object that page, report, files, script and notebook read.
+
+Beside the error it says the most that that can be whatever the values, and the mean over users.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from dpcore.answer import Answer, Plot, ReleaseSetting
+from dpcore import mean
+from dpcore.answer import Answer, Number, Plot, ReleaseSetting
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice
+from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.mean import files, private_counts
-from dpcore.mean.answer import beside, code, methods, plots, ranges, words
+from dpcore.mean import files, private_counts, worst_values
+from dpcore.mean.answer import code, methods, plots, ranges, words
 from dpcore.mean.answer.found import MeanFound, find, read_values
+from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
 from dpcore.mean.parameters import MeanParameters, assumptions
+from dpcore.mean.user_effects import bounded_mean
 
 
 def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
@@ -31,7 +40,7 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
     """
     of = find(data, parameters, read_values(data, parameters)) if found is None else found
-    clamped, most = of.clamped, beside.whatever(of)
+    clamped, most = of.clamped, whatever(of)
     figures: dict[str, Callable[[], Plot]] = {
         "mean-error": lambda: plots.errors(of, data, parameters.own_cap),
         "mean-weights": lambda: plots.weights(of, data),
@@ -46,10 +55,10 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
     return Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),
-        numbers=(*words.numbers(of), *beside.numbers(of, most)),
+        numbers=(*words.numbers(of), *_number_beside(of, most)),
         assumptions=assumptions(of.problem),
         disclosure=data.provenance,
-        facts=words.facts(of, data, parameters) | beside.facts(of, most),
+        facts=words.facts(of, data, parameters) | _facts_beside(of, most),
         proofs=(
             ("Bound", of.cap.certificate, of.cap.ended),
             ("Smooth weights", of.smooth.certificate, of.smooth.ended),
@@ -94,3 +103,130 @@ def _weights_csv(found: MeanFound, data: Dataset) -> str:
     if isinstance(found.problem, private_counts.PrivateCountsProblem):
         return files.pair_weights_csv(found.problem, *arguments)
     return files.weights_csv(found.problem, *arguments)
+
+
+# --- What stands beside the error -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Whatever:
+    """The most that the error about the mean of this table can be, whatever the values in [L, U]; root mean square.
+
+    Attributes:
+        cap: Of the best bound, its rows drawn at random.
+        smooth: Of the best smooth weights.
+        least: What no weights of users go below, and smooth weights of their own reach.
+    """
+
+    cap: float
+    smooth: float
+    least: float
+
+
+def whatever(found: MeanFound) -> Whatever | None:
+    """The figures of `dpcore.mean.worst_values`; None where the error is not that about the mean of this table.
+
+    With private counts the ratio is linearised, and these are as good as its error.
+    """
+    if not found.of_table:
+        return None
+    problem = found.problem
+    worst = worst_values.WorstProblem(problem.histogram, problem.epsilon, problem.value_bound)
+    sizes = problem.histogram.sizes
+    of_users = mean.user_weight(problem, found.smooth.threshold, sizes) * sizes
+    return Whatever(
+        float(worst_values.of_caps(worst, float(found.cap.max_contributions))),
+        worst_values.of_weights(worst, of_users),
+        worst_values.best_weights(worst).error,
+    )
+
+
+def _number_beside(found: MeanFound, most: Whatever | None) -> tuple[Number, ...]:
+    """The one number that stands beside the error."""
+    if most is None:
+        return ()
+    about = "The root mean square error of the best bound is at most this, whatever the values in [L, U]. No forecast."
+    note = "at most, linearised" if found.private_counts else "at most"
+    return (
+        Number(
+            "Error whatever the values",
+            wording.number(most.cap),
+            note,
+            about,
+            most.cap,
+            UNIT,
+            "error_whatever_the_values",
+        ),
+    )
+
+
+def _facts_beside(found: MeanFound, most: Whatever | None) -> dict[str, str]:
+    """The same in words, and what the mean over users takes."""
+    said = {}
+    if most is not None:
+        cap, smooth, least = (wording.number(error) for error in (most.cap, most.smooth, most.least))
+        about = (
+            " between L and U" if found.clamped is None or not _clamped(found) else ", once they are clamped"
+        )
+        sentence = (
+            f"the error about the mean of this table is not more than {cap} under the best bound and {smooth} under "
+            f"its smooth weights, whatever the values{about}. Weights that are made for that reach {least}, and no "
+            "weights of users go below. It is a limit and no forecast: it is met where heavy users have all their "
+            "values at one end."
+        )
+        if isinstance(found.problem, private_counts.PrivateCountsProblem):
+            share = wording.percent(found.problem.noise_share(found.cap.max_contributions))
+            sentence += (
+                " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
+                f"{share} of it, adds an error of its own."
+            )
+        said["Whatever the values"] = sentence
+    said |= _at_which_mean(found)
+    said[MEAN_OVER_USERS] = over_users_words(found)
+    return said
+
+
+def _at_which_mean(found: MeanFound) -> dict[str, str]:
+    """Where counts are private the noise depends on the mean; the answer goes by that of all rows, whatever the bound.
+
+    One factor for all bounds keeps the error a quadratic on every piece, so that the best bound is exact for it.
+    """
+    problem, clamped = found.problem, found.clamped
+    if not isinstance(problem, private_counts.PrivateCountsProblem):
+        return {}
+    if problem.value_mean is None or clamped is None:
+        return {"At which mean": "the noise is computed for the mean at which it is largest, L or U."}
+    there = float(bounded_mean(clamped, float(found.cap.max_contributions)))
+    moved = replace(problem, value_mean=min(max(there - clamped.lower, 0.0), problem.value_bound))
+    change = wording.change(math.sqrt(moved.privacy_factor), math.sqrt(problem.privacy_factor))
+    return {
+        "At which mean": (
+            f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
+            f"that of the bounded rows, {wording.number(there)}, it is {change}."
+        )
+    }
+
+
+def _clamped(found: MeanFound) -> bool:
+    return found.clamped is not None and found.clamped.num_below + found.clamped.num_above > 0
+
+
+def over_users(found: MeanFound) -> float:
+    """The error of a release of the mean over users, in the values' unit: one value per user, their own mean.
+
+    Nobody has more than one then, so that nothing is left out, and all of the error is noise: sqrt(2) B / (epsilon m)
+    where counts are public. Clamping comes on top. With fewer rows of each user the noise is the same, as a user's mean
+    may lie anywhere from L to U, and a draw of rows would only add to it.
+    """
+    # Everybody weighs 1 / m, of which the noise is that of a user who holds all the weight.
+    return math.sqrt(found.problem._unit_noise) / found.problem.histogram.num_users
+
+
+def over_users_words(found: MeanFound) -> str:
+    """What is released for the mean over users, and its error."""
+    error = wording.number(over_users(found))
+    return (
+        f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error}, all of it "
+        f"noise{', linearised' if found.private_counts else ''}; clamping comes on top. No bound on rows makes that "
+        f"smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+    )

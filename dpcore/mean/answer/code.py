@@ -10,8 +10,8 @@ from dpcore.code.forms import CodeChoice, Form, Forms, cap_form, forms, of_data,
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
-from dpcore.mean.answer.beside import MEAN_OVER_USERS
 from dpcore.mean.answer.found import MeanFound
+from dpcore.mean.answer.words import MEAN_OVER_USERS
 
 
 def of_mean(found: MeanFound, dataset: Dataset, parameters: MeanParameters) -> Forms:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
-from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits
-from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, some_users, unit_draws
+from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits, some_users
+from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, unit_draws
 from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, Part
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind

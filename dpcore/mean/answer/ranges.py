@@ -18,9 +18,9 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.beside import UNIT
 from dpcore.mean.answer.found import MeanFound
 from dpcore.mean.answer.plots import labelled
+from dpcore.mean.answer.words import UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
 

@@ -94,6 +94,7 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
 
 
 UNIT = "unit of the values"
+MEAN_OVER_USERS = "Mean over users"
 BOUNDED = "bounded rows"
 """What the one way is called in a legend, beside smooth weights."""
 _STANDARD_ERROR = (

@@ -8,7 +8,6 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic, SummaryChoice, SummaryProblem, best_summary_pair
@@ -133,4 +132,4 @@ def what_is_used(of: DistributionFound) -> str:
     """What the answer was computed from."""
     pairs = wording.counted(int(of.problem.sizes.pairs.sum()), "pair")
     groups = wording.counted(of.problem.num_groups, "group")
-    return f"{pairs} of a user and a group; {groups} of {plain(of.label)} released."
+    return f"{pairs} of a user and a group; {groups} of {wording.plain(of.label)} released."

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpcore.answer.handle import Dots, Handle, Second, Spread, Users, normal_draws, some_users, unit_draws
+from dpcore.answer.axes import some_users
+from dpcore.answer.handle import Dots, Handle, Second, Spread, Users, normal_draws, unit_draws
 from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray

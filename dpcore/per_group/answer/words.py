@@ -9,7 +9,6 @@ import numpy as np
 from dpcore.answer import Number, Proof
 from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
 from dpcore.common import alike, wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group import Statistic, VectorRule, private_margin, words
@@ -271,7 +270,7 @@ def what_is_used(view: PerGroupFound, data: Dataset) -> str:
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} "
+        f"{wording.counted(pairs.num_groups, 'group')} of {wording.plain(view.column)} "
         f"{'released' if view.selected is None else 'in the data'}."
     ]
     assert data.pairs is not None

@@ -13,7 +13,6 @@ from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Charge, ReleaseFacts, rounded_up
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
@@ -151,7 +150,7 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
         and release.measure is not None
     ):
         if release_bounds.drawable_totals(data) is None:
-            return Lacking(BINS.format(plain(release.column)))
+            return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
             return Lacking(HIGHEST_MISSING, ("highest_total",))
         found = release_bounds.of_total(release, question.highest_total, beside.epsilon, beside.margin)
@@ -324,7 +323,7 @@ def _of_bound(drawn: PrivateChoice, asked: BoundDraw) -> tuple[str, Number]:
     """Headline and number of a bound that was drawn for a quantile, a learner or a column's sum."""
     name, text = "Bound, drawn privately", choice.shown(drawn)
     if asked.wanted is Bounded.TOTAL:
-        said = f"Clamp each user's total of {plain(drawn.column)} at {text}."
+        said = f"Clamp each user's total of {wording.plain(drawn.column)} at {text}."
         return said, Number(name, text, "", value=drawn.value, unit=f"{drawn.column} per user")
     text = wording.counted(drawn.value, "row")
     smooth = asked.wanted is Bounded.QUANTILE_SMOOTH
@@ -340,7 +339,7 @@ def _of_choice(drawn: PrivateChoice, asked: PrivateParameters, data: Dataset) ->
     unit = "rows per user"
     if asked.wanted is Wanted.SUM and (column := summed_column(data)):
         text, unit = wording.number(drawn.value, 12), f"{column} per user"
-        headline = f"Clamp each user's total of {plain(column)} at {text}."
+        headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
     return headline, Number(
         "Bound, drawn privately" if rows else f"{wording.capital(name)}, drawn privately",
         text,

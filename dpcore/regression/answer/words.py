@@ -7,7 +7,6 @@ import math
 from dpcore.answer import Number
 from dpcore.answer.stage import Stage
 from dpcore.common import alike, wording
-from dpcore.common.markdown import plain
 from dpcore.regression.answer.found import PROVED, RegressionFound
 from dpcore.regression.estimate import LinearEstimate
 
@@ -37,7 +36,7 @@ def numbers(found: RegressionFound) -> tuple[Number, ...]:
     figures += [
         _error("No bound, standard error", math.sqrt(found.no_cap.variance), _share(found.no_cap)),
         _error(
-            f"Error in predicting {plain(found.unit, 20)}",
+            f"Error in predicting {wording.plain(found.unit, 20)}",
             math.sqrt(found.predicted.total),
             f"labels spread by {wording.number(found.spread)}",
             "Root of the expected squared error of the released model's predictions on these rows.",
@@ -132,7 +131,7 @@ def _who(some: int, everybody: int) -> str:
 
 def facts(found: RegressionFound) -> dict[str, str]:
     """Sentences by name."""
-    ours, unit = found.ours, plain(found.unit, 20)
+    ours, unit = found.ours, wording.plain(found.unit, 20)
     largest_plain = found.no_cap.largest_user_weight / ours.largest_user_weight
     said = {
         "Noise": (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
-from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
+from dpcore.answer.axes import some_users
+from dpcore.answer.handle import Dots, Handle, Spread, unit_draws
 from dpcore.answer.parts import BIAS, LOOKS, NOISE, parts
 from dpcore.common.privacy import Provenance
 from dpcore.start.answer.found import Tradeoff, axis_limits

@@ -8,7 +8,8 @@ import numpy as np
 
 from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
-from dpcore.answer.handle import Dots, Handle, Spread, some_users, unit_draws
+from dpcore.answer.axes import some_users
+from dpcore.answer.handle import Dots, Handle, Spread, unit_draws
 from dpcore.answer.parts import BIAS, LOOKS, NOISE, parts
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure

@@ -6,7 +6,6 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound
 from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
@@ -14,7 +13,7 @@ from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
 
 def headline(found: SignedFound) -> str:
     """What to do."""
-    return f"Clip each user's total of {plain(found.held.column)} to {_interval(found)}."
+    return f"Clip each user's total of {wording.plain(found.held.column)} to {_interval(found)}."
 
 
 def _interval(found: SignedFound) -> str:
@@ -74,7 +73,7 @@ def facts(found: SignedFound) -> dict[str, str]:
             "because the exact value equals one user's total. Where the curve is lower, positive and negative cuts "
             "partly cancel."
         ),
-        "Why a range": plain(found.held.refusal, 600),
+        "Why a range": wording.plain(found.held.refusal, 600),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpcore import total
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import TotalFound, largest_ratio
@@ -71,7 +70,7 @@ def headline(found: TotalFound) -> str:
         return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
     at_most = unit.amount(found.bound, 4)
     if unit.column:
-        return f"Clamp each user's total of {plain(unit.column)} at {at_most}."
+        return f"Clamp each user's total of {wording.plain(unit.column)} at {at_most}."
     return f"Keep at most {at_most} of each user."
 
 
@@ -195,7 +194,7 @@ def summed(held: UserTotals, dataset: Dataset) -> str:
     users = wording.counted(dataset.histogram.num_users, "user")
     if held.amounts is None or not held.column:
         return f"{users} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    return f"{users}; the totals of {plain(held.column)} add up to {wording.number(held.amounts.total, 4)}."
+    return f"{users}; the totals of {wording.plain(held.column)} add up to {wording.number(held.amounts.total, 4)}."
 
 
 def files(data: Dataset, signed: bool) -> str:

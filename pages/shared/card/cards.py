@@ -1,8 +1,9 @@
-"""The answer card: one form for the answer of every page."""
+"""The answer card, one form for the answer of every page, and what it is made of: labels, numbers, files."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.parts import LOOKS
 from dpcore.code.forms import CodeChoice
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, file_name, kind_of
 from dpcore.report.plotly_figures import LINES
 from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, number_elements
@@ -94,7 +95,7 @@ def _words(card: Answer, key: str, draws: bool) -> None:
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
         copied = "" if is_cost else number.copied
-        number_elements.large(number.label, number.text, number.note, copied, key, error, parts)
+        large(number.label, number.text, number.note, copied, key, error, parts)
     good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
     label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
 
@@ -130,9 +131,7 @@ def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
 def behind(card: Answer) -> None:
     """What stands behind the answer, in a tab: how sure it is, what is assumed, what changes it costs."""
     if len(card.numbers) > 1:
-        number_elements.grid(
-            [(item.label, item.text, item.note, item.help) for item in card.numbers], "behind"
-        )
+        grid([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
     left, right = st.columns(2, gap="large")
     with left:
         facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())
@@ -142,3 +141,105 @@ def behind(card: Answer) -> None:
     with right:
         assumed = "\n".join(f"- {assumption}." for assumption in card.assumed)
         label(card.disclosure, after=f"**What is assumed**\n\n{assumed}")
+
+
+# --- Numbers and files ------------------------------------------------------------------------------------------------
+
+
+def large(
+    label: str,
+    value: str,
+    unit: str,
+    copied: str,
+    key: str,
+    error: tuple[str, str, str] | None = None,
+    parts: Sequence[tuple[str, str, str]] = (),
+) -> None:
+    """Draw one large number with a button that copies it.
+
+    Args:
+        label: What it is.
+        value: As it is read.
+        unit: After the value; empty for none.
+        copied: What the button copies: the digits alone, as a program takes them; no button where empty.
+        key: Unique on the page.
+        error: Label, value and note of its error, the line below; None for none.
+        parts: Name, size and colour of what the error consists of, a line below that.
+    """
+    told = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
+    number_elements.MOUNT_LARGE(
+        key=f"{number_elements.LARGE_BEGINS}{key}", data=told | {"parts": parts}, height="content"
+    )
+
+
+LONGEST_VALUE = 12
+"""Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
+
+
+def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+    """Draw several numbers beside each other, each with a note, and an explanation on demand.
+
+    One element in place of `st.metric` in a grid, which comes to a dozen elements for four numbers: whatever a slider
+    moves, the browser goes through all elements of the page three times.
+
+    Args:
+        numbers: Label, value, note and explanation of each; the last two may be empty.
+        key: Unique on the page.
+    """
+    told = [
+        {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
+        for label, value, note, help in numbers
+    ]
+    number_elements.MOUNT_GRID(key=f"{number_elements.GRID_BEGINS}{key}", data=told, height="content")
+
+
+MIMES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "toml": "application/toml",
+}
+
+
+def file_button(
+    label: str,
+    name: str,
+    disclosure: Provenance,
+    content: str | Callable[[], str | bytes],
+    *,
+    key: str = "",
+    quiet: bool = False,
+    help: str | None = None,
+) -> None:
+    """The button behind which a file to take away lies; its name says what its numbers are.
+
+    The file is made when the button is pressed, without a rerun.
+
+    Args:
+        label: On the button.
+        name: Of the file, with one of the endings in `MIMES`.
+        disclosure: Of the data behind the file; it goes into the name.
+        content: The file, or what makes it.
+        key: Of the widget; by default the name without its ending, and ``_file``.
+        quiet: Draw it as text.
+        help: What the file is good for.
+    """
+    stem, _, ending = name.rpartition(".")
+    st.download_button(
+        label,
+        content,
+        file_name=f"{file_name(stem, disclosure)}.{ending}",
+        mime=MIMES[ending],
+        key=key or f"{stem}_file",
+        on_click="ignore",
+        type="tertiary" if quiet else "secondary",
+        icon=":material/download:",
+        help=help,
+    )
+
+
+def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
+    """Several beside each other: label, name and content of each."""
+    with st.container(horizontal=True):
+        for label, name, content in files:
+            file_button(label, name, disclosure, content)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.code import Choice, Code, Library, Several, markdown_table, write
 from dpcore.code.forms import CodeChoice
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from pages.shared.base import keys
 from pages.shared.figures import figures
 

@@ -1,8 +1,6 @@
-"""Numbers as a page shows them: a large one with a button that copies it, a grid of several, and a single one."""
+"""The elements of numbers: a large one with a button that copies it, a grid of several (`cards`), and a single one."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import streamlit as st
 
@@ -74,33 +72,9 @@ export default ({ data, parentElement }) => {
 LARGE_BEGINS = "number_"
 """What stands before a number's key in the session's state."""
 
-_mount_large = st.components.v2.component(
+MOUNT_LARGE = st.components.v2.component(
     "sweetspot_number", html=_LARGE_HTML, css=_LARGE_STYLE, js=_LARGE_SCRIPT
 )
-
-
-def large(
-    label: str,
-    value: str,
-    unit: str,
-    copied: str,
-    key: str,
-    error: tuple[str, str, str] | None = None,
-    parts: Sequence[tuple[str, str, str]] = (),
-) -> None:
-    """Draw one large number with a button that copies it.
-
-    Args:
-        label: What it is.
-        value: As it is read.
-        unit: After the value; empty for none.
-        copied: What the button copies: the digits alone, as a program takes them; no button where empty.
-        key: Unique on the page.
-        error: Label, value and note of its error, the line below; None for none.
-        parts: Name, size and colour of what the error consists of, a line below that.
-    """
-    told = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
-    _mount_large(key=f"{LARGE_BEGINS}{key}", data=told | {"parts": parts}, height="content")
 
 
 _GRID_HTML = '<dl class="sweetspot-grid"></dl>'
@@ -179,27 +153,7 @@ export default ({ data, parentElement }) => {
 GRID_BEGINS = "numbers_"
 """What stands before a grid's key in the session's state."""
 
-LONGEST_VALUE = 12
-"""Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
-
-_mount_grid = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
-
-
-def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
-    """Draw several numbers beside each other, each with a note, and an explanation on demand.
-
-    One element in place of `st.metric` in a grid, which comes to a dozen elements for four numbers: whatever a slider
-    moves, the browser goes through all elements of the page three times.
-
-    Args:
-        numbers: Label, value, note and explanation of each; the last two may be empty.
-        key: Unique on the page.
-    """
-    told = [
-        {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
-        for label, value, note, help in numbers
-    ]
-    _mount_grid(key=f"{GRID_BEGINS}{key}", data=told, height="content")
+MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
 
 
 def single(label: str, value: str, note: str, help: str = "") -> None:

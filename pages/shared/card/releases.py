@@ -16,7 +16,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Charge, Disclosure, ReleaseFacts
 from pages.shared.base.question import Question
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.card.expenditure import IN_THIS_WINDOW, lost_sentence
 from pages.shared.fields import fields
 
@@ -99,4 +99,4 @@ class Releases:
     def file_button(self, label: str, text: Callable[[], str], name: str) -> None:
         """All releases as a CSV file."""
         key = f"{self.question.name}_released_file"
-        file_button.draw(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)
+        cards.file_button(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)

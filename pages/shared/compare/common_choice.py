@@ -13,7 +13,6 @@ import streamlit as st
 
 from dpcore.answer.against import SharedChoice
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import strictest
 from dpcore.dataset import Dataset
 from dpcore.report import charts
@@ -45,7 +44,8 @@ def told_apart(names: list[str]) -> list[str]:
 def costs_of(regrets: Sequence[float], names: list[str]) -> str:
     """What a choice costs each data set over its own best one, in words."""
     return " and ".join(
-        f"{wording.percent(regret)} on {plain(name)}" for name, regret in zip(names, regrets, strict=True)
+        f"{wording.percent(regret)} on {wording.plain(name)}"
+        for name, regret in zip(names, regrets, strict=True)
     )
 
 

@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared.base import page_run, tables
 from pages.shared.base.question import Facet, Question
-from pages.shared.card import cards, file_button
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
@@ -130,7 +130,7 @@ def show(of: Question) -> None:
         with st.popover("Copy", icon=":material/content_copy:", key=f"{of.name}_pins_copy"):
             st.markdown("The table for a spreadsheet. Use the copy button in the corner of the box.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
-        file_button.draw(
+        cards.file_button(
             "Pins (CSV)", f"{of.name}_pins.csv", disclosure, lambda: as_csv(held), key=f"{of.name}_pins_file"
         )
     cards.label(disclosure)

@@ -16,7 +16,6 @@ import streamlit as st
 from dpcore.answer.against import Against, Ways
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Provenance, strictest
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
@@ -128,7 +127,7 @@ def offer() -> None:
             )
             return
         words = "beside the data in use" if is_another() else "will stand beside the data that you load next"
-        st.markdown(f"**{plain(beside.dataset.name)}** {words}.", width="content")
+        st.markdown(f"**{wording.plain(beside.dataset.name)}** {words}.", width="content")
         st.button("Remove it", key="second_data_remove", on_click=remove, icon=":material/delete:")
 
 
@@ -202,7 +201,9 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
     beside = second()
     if beside is None or not is_another():
         return
-    st.markdown(f"**Two data sets:** {plain(data.name)}, and beside it {plain(beside.dataset.name)}")
+    st.markdown(
+        f"**Two data sets:** {wording.plain(data.name)}, and beside it {wording.plain(beside.dataset.name)}"
+    )
     if common_choice.searcher_of(of) is not None:
         common_choice.show_searched(of, [data, beside.dataset], parameters)
         return
@@ -225,7 +226,7 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
         )
     for name, one in zip(names, sharing, strict=True):
         if one.note:
-            st.caption(f"{plain(name)}: {one.note}")
+            st.caption(f"{wording.plain(name)}: {one.note}")
     kinds = [data.provenance, beside.dataset.provenance]
     st.caption(f"Label of these numbers: {strictest(kinds).label}.")
 

@@ -9,7 +9,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpcore.common import wording
 from dpcore.common.errors import problems_of
-from dpcore.common.markdown import plain
 from dpcore.data.name_lists import named, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
@@ -63,7 +62,7 @@ def _said(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     held = sum(each in names for each in data.task_names)
     return (
         f"{why} Your list has {wording.number(len(names))} names; it names {wording.number(held)} of the "
-        f"{wording.number(len(data.task_names))} {plain(items)} in the data"
+        f"{wording.number(len(data.task_names))} {wording.plain(items)} in the data"
         + (" (computed from private data: do not publish)." if data.is_private else ".")
     )
 

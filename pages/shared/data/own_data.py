@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.markdown import plain
+from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from pages.shared.base import demo
 from pages.shared.base.question import Question

@@ -16,7 +16,6 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, problems_of, refusal
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
@@ -190,7 +189,7 @@ class TableUpload:
         design: Design | None = None
         try:
             design = self._design()
-            st.caption(plain(design_matrix.explain(design), 600))
+            st.caption(wording.plain(design_matrix.explain(design), 600))
         except InvalidInput as refused:
             fields.say(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -244,7 +243,7 @@ class TableUpload:
         if self._lists_levels():
             for column in state[self.categories_key]:
                 st.text_area(
-                    f"Levels of {plain(column, 30)}, one in each line",
+                    f"Levels of {wording.plain(column, 30)}, one in each line",
                     key=self._levels_key(column),
                     persist_state="session",
                     help="The public list, from what the column can be and not from these rows, which are private: a "
@@ -261,7 +260,7 @@ class TableUpload:
             if state.get(key) not in options:
                 state[key] = options[0]
             st.selectbox(
-                f"Reference level of {plain(column, 30)}",
+                f"Reference level of {wording.plain(column, 30)}",
                 options,
                 key=key,
                 persist_state="session",

@@ -13,7 +13,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem
-from dpcore.common.markdown import plain
 from dpcore.data.column_names import harmless
 from dpcore.data.tables import Table
 from pages.shared.base.question import Question
@@ -98,15 +97,15 @@ class Entry:
     def say(self) -> None:
         """Say what was wrong."""
         if self.problems:
-            lines = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in self.problems)
+            lines = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
             st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
 def show_head(name: str, size: str, columns: int, head: Table) -> None:
     """What was read: its name and size, what there is to say of it, and the first rows."""
-    st.markdown(f"**{plain(name)}**: {size}, {wording.counted(columns, 'column')}")
+    st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(columns, 'column')}")
     for note in head.notes:
-        st.caption(plain(note, 300))
+        st.caption(wording.plain(note, 300))
     st.dataframe(preview(head), hide_index=True, alt="The first rows of the file", height="content")
 
 

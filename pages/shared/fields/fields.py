@@ -20,7 +20,6 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from dpcore.common.markdown import plain
 from dpcore.common.text_fields import field_types
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
@@ -71,7 +70,7 @@ def number(
         width=wide(width),
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
-        st.caption(f":material/error: {plain(InputProblem(problem.what).sentence, 300)}")
+        st.caption(f":material/error: {wording.plain(InputProblem(problem.what).sentence, 300)}")
     return entered
 
 
@@ -154,9 +153,19 @@ def start(of: Question, shares: bool = True) -> None:
         of: The question.
         shares: Whether the page shows the data in use; what stands beside a demonstration is about that alone.
     """
+    state = st.session_state
     for name, field in of.fields.items():
-        st.session_state.setdefault(of.widgets[name], field.first)
-    if shares:
+        state.setdefault(of.widgets[name], field.first)
+    if not shares:
+        return
+    entered, seen = state.get(setting.ENTERED, {}), state.get(setting.SEEN, {})
+    held = [(field.shared, of.widgets[name]) for name, field in of.fields.items() if field.shared]
+    # In most runs nothing was entered, here or elsewhere, since they were looked at.
+    moved = [
+        key not in seen or seen[key] != state[key] or entered.get(piece, state[key]) != state[key]
+        for piece, key in held
+    ]
+    if any(moved):
         setting.follow(of)
 
 
@@ -272,7 +281,7 @@ def say(problems: Iterable[InputProblem]) -> None:
     """What is wrong, a sentence each; on a question's page with the page's names, whoever found it."""
     run = page_run.now()
     names = {} if run is None else run.question.called
-    sentences = [plain(_named(p, names).sentence, 300) for p in problems]
+    sentences = [wording.plain(_named(p, names).sentence, 300) for p in problems]
     mark = "- " if len(sentences) > 1 else ""
     st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
 

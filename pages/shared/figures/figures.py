@@ -17,10 +17,10 @@ from dpcore.answer import Plot
 from dpcore.answer.handle import Dots, Handle, Second
 from dpcore.answer.look import Look
 from dpcore.answer.parts import BIAS, LOOKS, Part
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, Provenance, strictest
 from dpcore.common.privacy import file_name as file_name
 from dpcore.common.text_fields import to_fields
+from dpcore.common.wording import plain
 from dpcore.report import charts, csv_files
 from dpcore.report.plotly_figures import LINES
 from pages.shared import figure

@@ -16,7 +16,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import report_html
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
-from pages.shared.card import file_button
+from pages.shared.card import cards
 from pages.shared.fields.fields import main_button
 from pages.shared.figures import figures
 from pages.shared.report import citations, report_content
@@ -85,7 +85,7 @@ def draw(
     if holds:
         st.markdown(holds)
         choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
-        file_button.draw_row([*parts, choice], of_parts or disclosure)
+        cards.file_buttons([*parts, choice], of_parts or disclosure)
 
 
 def _choice(content: ReportContent) -> str:

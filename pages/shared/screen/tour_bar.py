@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
@@ -62,7 +61,7 @@ def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) 
         found: The answer; empty while it is not shown.
     """
     place = f":blue-badge[Tour, step {now.number} of {len(tour.stops())}]"
-    name = f"**{plain(_name(now.before.loaded.dataset))}**"
+    name = f"**{wording.plain(_name(now.before.loaded.dataset))}**"
     mine = (
         f"*End* goes on with {name}."
         if now.before.named_only

@@ -9,14 +9,13 @@ import importlib
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from dpcore.report import local_app
 from pages.shared.base import keys
 from pages.shared.base.question import Question
-from pages.shared.card import cards, expenditure, file_button
+from pages.shared.card import cards, expenditure
 from pages.shared.session import handed_over, links, session, session_file, shelf
 from pages.shared.shell import room
 
@@ -57,7 +56,7 @@ def show(spec: Question) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
-        st.markdown(f"**Data:** {plain(data.name)}")
+        st.markdown(f"**Data:** {wording.plain(data.name)}")
         st.caption(
             f"{wording.counted(data.histogram.num_users, 'user')}, "
             f"{wording.counted(data.histogram.num_rows, 'row')}"
@@ -66,7 +65,9 @@ def show(spec: Question) -> None:
         save_session()
         touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
         if touring is not None:
-            st.caption(f"For the tour. *End* brings back: {plain(touring.before.loaded.dataset.name)}")
+            st.caption(
+                f"For the tour. *End* brings back: {wording.plain(touring.before.loaded.dataset.name)}"
+            )
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         elif data.release is not None:
@@ -76,7 +77,7 @@ def show(spec: Question) -> None:
             )
         other: session.Loaded | None = st.session_state.get(keys.SECOND)
         if other is not None and other.dataset != data:
-            st.caption(f"Beside them: {plain(other.dataset.name)}")
+            st.caption(f"Beside them: {wording.plain(other.dataset.name)}")
         if session.ledger().releases:
             st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
         if spec.own_data:
@@ -88,7 +89,7 @@ def save_session() -> None:
     """The button that saves the session as a file."""
     left = session_file.leave()
     disclosure = left.disclosure
-    file_button.draw(
+    cards.file_button(
         "Save session",
         "session.json",
         disclosure,
@@ -113,7 +114,7 @@ def _say_link_problems() -> None:
     )
     with st.container(key="link_problems"):
         st.warning(
-            f"{heading}\n" + "\n".join(f"- {plain(problem.sentence, 300)}" for problem in problems),
+            f"{heading}\n" + "\n".join(f"- {wording.plain(problem.sentence, 300)}" for problem in problems),
             icon=":material/link_off:",
         )
         st.button("Dismiss", key="dismiss_link_problems", on_click=_dismiss, type="tertiary")

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpcore import total
-from dpcore.answer import handle
+from dpcore.answer import axes, handle
 from dpcore.answer.parts import LOOKS
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -292,7 +292,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
 
 def some_of(counts):
     values, users = np.unique(counts, return_counts=True)
-    return handle.some_users(values, users, "rows")
+    return axes.some_users(values, users, "rows")
 
 
 def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():

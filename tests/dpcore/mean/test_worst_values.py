@@ -18,7 +18,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, usual, worst_values
-from dpcore.mean.answer import answered, beside
+from dpcore.mean.answer import answered
+from dpcore.mean.answer.answer import over_users, whatever
 from dpcore.mean.worst_values import WorstProblem
 from dpcore.total import TotalProblem
 
@@ -82,7 +83,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = answered(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
-        most, problem = beside.whatever(answer.found), answer.found.problem
+        most, problem = whatever(answer.found), answer.found.problem
         assert most is not None
         assert most.least <= min(most.cap, most.smooth)
         of_users = mean.user_weight(problem, answer.found.smooth.threshold, counts) * counts
@@ -94,10 +95,10 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     ours = answered(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert beside.whatever(ours.found) is None
+    assert whatever(ours.found) is None
     assert "Whatever the values" not in ours.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert beside.over_users(ours.found) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert over_users(ours.found) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dpcore import mean
 from dpcore.answer import distribution
 from dpcore.answer.against import EPSILON_STEPS
-from dpcore.common.markdown import plain
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import plain
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
