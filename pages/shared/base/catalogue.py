@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Iterable
 
@@ -46,23 +45,15 @@ def read(order: Iterable[str]) -> tuple[Question, ...]:
 
 
 PAGES = read(ORDER)
+DRAWING = next((spec for spec in PAGES if spec.draws), None)
+"""The question that draws the bounds of other questions privately; None where there is none."""
+PLANNING = next((spec for spec in PAGES if spec.plans), None)
+"""The question that takes the releases of other questions into a plan; None where there is none."""
 
 
 def named(name: str) -> Question | None:
     """The question with this folder; None where there is none."""
     return next((spec for spec in PAGES if spec.name == name), None)
-
-
-@functools.cache
-def drawing() -> Question | None:
-    """The question that draws the bounds of other questions privately; None where there is none."""
-    return next((spec for spec in PAGES if spec.draws), None)
-
-
-@functools.cache
-def planning() -> Question | None:
-    """The question that takes the releases of other questions into a plan; None where there is none."""
-    return next((spec for spec in PAGES if spec.plans), None)
 
 
 def page(title: str) -> Question:

@@ -107,7 +107,7 @@ def _drawing() -> Any | None:
     the label of the field that is to be filled before. ``with_range(card)`` is the card with what the draw of its range
     has cost, where it was drawn.
     """
-    of = catalogue.drawing()
+    of = catalogue.DRAWING
     return None if of is None else importlib.import_module(f"pages.{of.name}.on_card")
 
 

@@ -88,7 +88,7 @@ def _drawn_instead(answer: Answer) -> bool:
 
 def _offer_plan(of: Question, answer: Answer, key: str) -> None:
     """On the pages beside it, the way of their release into the plan."""
-    plan = catalogue.planning()
+    plan = catalogue.PLANNING
     if plan is not None and of is not plan and of.group == plan.group:
         importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
 

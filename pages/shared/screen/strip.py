@@ -207,7 +207,7 @@ def _range_elsewhere(title: str) -> Step:
 def _ends(low: Any, high: Any) -> str:
     """The range, and what it cost where it was drawn."""
     # What was drawn is on the account.
-    drawing = catalogue.drawing() if session.ledger().releases else None
+    drawing = catalogue.DRAWING if session.ledger().releases else None
     drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
     cost = f", drawn, ε = {rounded_up(drawn.facts.epsilon)}" if drawn else ""
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
