@@ -7,8 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore import gap_examples
 from dpcore.contributions import ContributionHistogram
+from dpcore.gap_examples.batch import ratios
+from dpcore.gap_examples.compare import compare, with_noise_ratio
+from dpcore.gap_examples.regression import enumerate_sample_limiting
+from dpcore.gap_examples.regression_examples import example_3, limit_example_3
+from dpcore.gap_examples.search import GapSearch, search
+from dpcore.gap_examples.simulation import Simulation, simulate
+from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
 
 
 def best_of(run: Callable[[], object], repeats: int = 3) -> float:
@@ -23,46 +29,44 @@ def best_of(run: Callable[[], object], repeats: int = 3) -> float:
 
 def main() -> None:
     """Print the table."""
-    top = gap_examples.supremum().problem()
+    top = supremum().problem()
     rng = np.random.default_rng(0)
     sizes = np.unique(np.rint(rng.pareto(1.0, 50_000) * 10 + 1))
-    wide = gap_examples.with_noise_ratio(
-        ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0
-    )
-    instances = [gap_examples.with_noise_ratio(top.histogram, float(r)) for r in np.geomspace(1.0, 1e3, 200)]
+    wide = with_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)
+    instances = [with_noise_ratio(top.histogram, float(r)) for r in np.geomspace(1.0, 1e3, 200)]
     size_rows, user_rows = np.tile([1.0, 1e6], (200_000, 1)), np.tile([26.0, 31.0], (200_000, 1))
     noises = np.geomspace(1.0, 1e3, 200_000)
     shares = np.linspace(0.0, 1.0, 2_001)
     rows = [
-        ("exact, certified comparison: 2 sizes", 200, lambda: [gap_examples.compare(p) for p in instances]),
-        (f"exact, certified comparison: {sizes.size:,} sizes", 1, lambda: gap_examples.compare(wide)),
+        ("exact, certified comparison: 2 sizes", 200, lambda: [compare(p) for p in instances]),
+        (f"exact, certified comparison: {sizes.size:,} sizes", 1, lambda: compare(wide)),
         (
             "the same ratios as a batch: 2 sizes",
             200_000,
-            lambda: gap_examples.ratios(size_rows, user_rows, noises),
+            lambda: ratios(size_rows, user_rows, noises),
         ),
-        ("curve of limits over 2,001 shares", 1, lambda: gap_examples.whole_cap_limit(shares)),
-        ("search, 3 groups", 200_000, lambda: gap_examples.search(gap_examples.GapSearch(num_groups=3))),
-        ("search, 8 groups", 200_000, lambda: gap_examples.search(gap_examples.GapSearch(num_groups=8))),
+        ("curve of limits over 2,001 shares", 1, lambda: whole_cap_limit(shares)),
+        ("search, 3 groups", 200_000, lambda: search(GapSearch(num_groups=3))),
+        ("search, 8 groups", 200_000, lambda: search(GapSearch(num_groups=8))),
         (
             "simulation, 2 sizes: runs",
             10**6,
-            lambda: gap_examples.simulate(gap_examples.Simulation(top, runs=10**6)),
+            lambda: simulate(Simulation(top, runs=10**6)),
         ),
         (
             f"simulation, {sizes.size:,} sizes: runs",
             1_000,
-            lambda: gap_examples.simulate(gap_examples.Simulation(wide, runs=1_000)),
+            lambda: simulate(Simulation(wide, runs=1_000)),
         ),
         (
             "example 3, g = 500: thresholds",
             500,
-            lambda: [gap_examples.limit_example_3(500, h) for h in range(1, 501)],
+            lambda: [limit_example_3(500, h) for h in range(1, 501)],
         ),
         (
             "example 3, g = 12: samples with least squares",
             4_096,
-            lambda: gap_examples.enumerate_sample_limiting(gap_examples.example_3(12).instance, 4),
+            lambda: enumerate_sample_limiting(example_3(12).instance, 4),
         ),
     ]
     print(f"{'what':<48}{'how many':>10}{'seconds':>10}{'each, µs':>12}")

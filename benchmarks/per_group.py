@@ -28,23 +28,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import (
     Selection,
-    SelectionRule,
-    SortedPairs,
-    Statistic,
-    UserGroupPairs,
-    best_cap,
-    best_pair,
-    best_radial,
     best_selected_pair,
     best_selected_vector,
-    pair_error,
     selected_tuner_pick,
 )
+from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.whole_vector import best_cap, best_radial
 
 CANDIDATES = 50
 

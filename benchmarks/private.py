@@ -38,7 +38,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
-from dpcore.per_group import PerGroupParameters, Statistic, UserGroupPairs, private_pair
+from dpcore.per_group import private_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, range_cost, regret
 from dpcore.private_choice.bins import PublicBins

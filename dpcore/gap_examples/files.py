@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.common.documents import document, finite
 from dpcore.common.privacy import Provenance
+from dpcore.gap_examples.compare import Comparison, noise_ratio
+from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean.files import error_parts
 from dpcore.report.csv_files import columns_csv
 
@@ -30,13 +32,13 @@ def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
         {
             "size": histogram.sizes,
             "users": histogram.users,
-            "noise_ratio": np.full(histogram.sizes.shape, gap_examples.noise_ratio(problem)),
+            "noise_ratio": np.full(histogram.sizes.shape, noise_ratio(problem)),
         },
         disclosure,
     )
 
 
-def instance_json(comparison: gap_examples.Comparison, disclosure: Provenance) -> str:
+def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
     """An instance with both its optima and their proofs as JSON, indented, with a schema version.
 
     ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
@@ -67,6 +69,6 @@ def instance_json(comparison: gap_examples.Comparison, disclosure: Provenance) -
         label=disclosure.label,
         instance=instance,
         answer=answer,
-        largest_ratio_of_any_instance=gap_examples.supremum().ratio,
+        largest_ratio_of_any_instance=supremum().ratio,
         source="Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
     )

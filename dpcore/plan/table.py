@@ -20,14 +20,10 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.read_values import ReadValues
-from dpcore.per_group import (
-    PerGroupParameters,
-    PerGroupProblem,
-    SortedPairs,
-    Statistic,
-    UserGroupPairs,
-    errors_by_groups,
-)
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.passes import errors_by_groups
+from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan.budget import Program
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, caps_to_try, few_digits
 from dpcore.plan.lines import USUAL_SHARE, Line, Released

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer import GapFound, answered, examples, find
 from dpcore.gap_examples.answer.answer import Ends
+from dpcore.gap_examples.compare import Comparison
+from dpcore.gap_examples.parameters import GapParameters, InstanceKind
 from pages.shared.base.cache import cached, cached_for_all
 
 
@@ -15,15 +17,13 @@ def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapFound:
     return find(_data, asked)
 
 
-def gap_answer(data: Dataset, parameters: gap_examples.GapParameters, ends: Ends | None) -> Answer:
+def gap_answer(data: Dataset, parameters: GapParameters, ends: Ends | None) -> Answer:
     """The answer on the person's data; what is entered in the steps on instances is no part of what is kept."""
     return answered(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
 @cached(max_entries=16)
-def gap_comparison(
-    parameters: gap_examples.GapParameters, kind: gap_examples.InstanceKind
-) -> gap_examples.Comparison:
+def gap_comparison(parameters: GapParameters, kind: InstanceKind) -> Comparison:
     """Both optima of an instance that does not depend on data."""
     return examples.compare_instance(parameters, kind)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore import gap_examples
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer import check_plots, examples, words
-from dpcore.gap_examples.answer import plots as gap_plots
-from dpcore.gap_examples.simulation import LABEL, simulate_curve
+from dpcore.gap_examples.answer import plots as core_plots
+from dpcore.gap_examples.compare import compare
+from dpcore.gap_examples.domination import dominate
+from dpcore.gap_examples.parameters import GapParameters, InstanceKind
+from dpcore.gap_examples.search import search
+from dpcore.gap_examples.simulation import LABEL, SimulationResult, simulate_curve
+from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean import MeanProblem
 from pages.gap_examples import cached, inputs, proof
 from pages.gap_examples.question import QUESTION
@@ -23,24 +27,24 @@ from pages.shared.session import session
 PUBLIC = Disclosure.PUBLIC
 
 
-def show_own_instance(parameters: gap_examples.GapParameters) -> None:
+def show_own_instance(parameters: GapParameters) -> None:
     """One's own instance, and the picture of why it stays below."""
     st.markdown(
-        f"**Look at** the ratio while you change the table: can you get it over {gap_examples.supremum().ratio:.5f}? "
+        f"**Look at** the ratio while you change the table: can you get it over {supremum().ratio:.5f}? "
         "The grey line shows why you cannot."
     )
     left, right = st.columns([5, 6])
     with left:
         inputs.table()
-    comparison = gap_examples.compare(inputs.with_table(parameters).own_instance())
-    line = gap_examples.dominate(comparison)
+    comparison = compare(inputs.with_table(parameters).own_instance())
+    line = dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
-        short = gap_examples.supremum().ratio - comparison.ratio
+        short = supremum().ratio - comparison.ratio
         number_elements.single("Its ratio", f"{comparison.ratio:.6f}", f"short by {short:.2g}")
         stands = "The ratio of the two groups that the grey line stands for: at least the table's own."
         number_elements.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
     with right:
-        plots.draw(gap_plots.line(comparison))
+        plots.draw(core_plots.line(comparison))
     st.markdown(
         f"Best bound {wording.counted(comparison.cap.max_contributions, 'row')}, best bound of the weights "
         f"{wording.number(comparison.smooth.threshold, 4)}. A bound as good as the best would have to keep "
@@ -54,9 +58,9 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     proof.instance_files(comparison, "gap_own")
 
 
-def show_search(parameters: gap_examples.GapParameters) -> None:
+def show_search(parameters: GapParameters) -> None:
     """Let the machine try."""
-    best = gap_examples.supremum()
+    best = supremum()
     st.markdown(
         f"**Look at** how the search comes ever closer to {best.ratio:.5f} and never gets there, with "
         "however many groups."
@@ -66,7 +70,7 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         jobs.start(
             QUESTION.key("search_job"),
             asked,
-            lambda progress, stop: gap_examples.search(asked, progress, stop),
+            lambda progress, stop: search(asked, progress, stop),
         )
     idle = "An evolution strategy over whole sizes, whole users and the noise. It has not run yet."
     done = jobs.outcome(QUESTION.key("search_job"), "Searching", asked, idle)
@@ -88,10 +92,10 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
         )
         proof.instance_files(result.comparison, "gap_found")
     with right:
-        plots.draw(gap_plots.search(result))
+        plots.draw(core_plots.search(result))
 
 
-def show_regression(parameters: gap_examples.GapParameters) -> None:
+def show_regression(parameters: GapParameters) -> None:
     """Where there is no bound."""
     st.markdown(
         "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
@@ -167,7 +171,7 @@ def _optimum_sentence(step: examples.RegressionStep) -> str:
     )
 
 
-def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> None:
+def show_simulation(parameters: GapParameters, data: Dataset) -> None:
     """Run both mechanisms."""
     st.markdown(
         "**Look at** the intervals on the right: nearly all should contain 1, the formula. At 95 % "
@@ -190,13 +194,11 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
     if done is None:
         return
     asked, results = done
-    _show_results(
-        asked[1], results, data.provenance if asked[0] is gap_examples.InstanceKind.DATA else PUBLIC
-    )
+    _show_results(asked[1], results, data.provenance if asked[0] is InstanceKind.DATA else PUBLIC)
 
 
 def _show_results(
-    problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], disclosure: Provenance
+    problem: MeanProblem, results: tuple[SimulationResult, ...], disclosure: Provenance
 ) -> None:
     hit, intervals = check_plots.hits(results)
     overlay, quotient = check_plots.simulated(problem, results, disclosure)

@@ -7,10 +7,19 @@ import dataclasses
 import pandas as pd
 import streamlit as st
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.gap_examples.parameters import MAX_TABLE_SIZE, MAX_TABLE_USERS, table_histogram
+from dpcore.gap_examples.batch import worst_noise_ratio
+from dpcore.gap_examples.compare import noise_ratio
+from dpcore.gap_examples.parameters import (
+    MAX_TABLE_SIZE,
+    MAX_TABLE_USERS,
+    GapParameters,
+    table_histogram,
+    table_text,
+)
+from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
 from pages.gap_examples.question import QUESTION
 from pages.shared.fields import fields, jobs
 from pages.shared.screen import layout
@@ -19,7 +28,7 @@ from pages.shared.session import stand_ins
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
 
 
-def read(places: layout.Places) -> gap_examples.GapParameters | None:
+def read(places: layout.Places) -> GapParameters | None:
     """Show the main inputs. Returns None, with the sentences on the page, where they do not hold together.
 
     What stands in the tabs is set aside: a bad one is named, and the answer goes on without it.
@@ -36,7 +45,7 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
     with places.notes:
         if entered:
             stand_ins.say_cleared({variance: "σ²"})
-        parameters: gap_examples.GapParameters | None = fields.build(
+        parameters: GapParameters | None = fields.build(
             QUESTION,
             unused=() if entered else ("value_variance",),
             aside=[name for name in QUESTION.fields if name not in ("variance_source", "value_variance")],
@@ -44,7 +53,7 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
     return parameters
 
 
-def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters:
+def with_table(chosen: GapParameters) -> GapParameters:
     """The question with the table as it was last edited, which is known only once the editor is drawn."""
     return dataclasses.replace(chosen, table=st.session_state[QUESTION.key("table")])
 
@@ -120,19 +129,19 @@ def _text(edited: pd.DataFrame) -> str:
         problems = Problems()
         problems.add("the table is empty", remedy="Give at least one group of users")
         problems.raise_if_any()
-    return gap_examples.table_text(filled[SIZE_COLUMN].to_numpy(), filled[USERS_COLUMN].to_numpy())
+    return table_text(filled[SIZE_COLUMN].to_numpy(), filled[USERS_COLUMN].to_numpy())
 
 
 def _worst_noise() -> None:
     histogram = table_histogram(st.session_state[QUESTION.key("table")])
-    ratio = gap_examples.worst_noise_ratio(histogram.sizes, histogram.users)
+    ratio = worst_noise_ratio(histogram.sizes, histogram.users)
     st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{ratio:.9g}")
 
 
 def _starts() -> None:
     problems = {
-        "The paper's, g = 10": gap_examples.theorem_2_problem(10),
-        "Nearly the largest": gap_examples.supremum().problem(),
+        "The paper's, g = 10": theorem_2_problem(10),
+        "Nearly the largest": supremum().problem(),
     }
     done = jobs.result_of(QUESTION.key("search_job"))
     if done is not None:
@@ -144,6 +153,6 @@ def _starts() -> None:
 
 def _fill(problem: mean.MeanProblem) -> None:
     histogram = problem.histogram
-    st.session_state[QUESTION.key("table")] = gap_examples.table_text(histogram.sizes, histogram.users)
-    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{gap_examples.noise_ratio(problem):.9g}")
+    st.session_state[QUESTION.key("table")] = table_text(histogram.sizes, histogram.users)
+    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{noise_ratio(problem):.9g}")
     st.session_state[QUESTION.key("table_round")] += 1

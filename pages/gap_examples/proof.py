@@ -6,14 +6,15 @@ from fractions import Fraction
 
 import streamlit as st
 
-from dpcore import gap_examples
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.gap_examples import files
-from dpcore.gap_examples.answer import plots as gap_plots
+from dpcore.gap_examples.answer import plots as core_plots
 from dpcore.gap_examples.answer import words
-from dpcore.gap_examples.parameters import NUM_USERS
+from dpcore.gap_examples.compare import Comparison
+from dpcore.gap_examples.parameters import NUM_USERS, GapParameters, InstanceKind
+from dpcore.gap_examples.two_groups import fine_cap_limit, supremum, theorem_2, whole_cap_limit
 from pages.gap_examples import cached, inputs
 from pages.gap_examples.question import QUESTION
 from pages.shared.card import cards
@@ -24,7 +25,7 @@ from pages.shared.screen import plots
 PUBLIC = Disclosure.PUBLIC
 
 
-def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Provenance = PUBLIC) -> None:
+def instance_files(comparison: Comparison, key: str, disclosure: Provenance = PUBLIC) -> None:
     """The instance as CSV, which Your data opens, and as JSON."""
     with st.container(horizontal=True, vertical_alignment="center"):
         cards.file_button(
@@ -71,7 +72,7 @@ def show_files(answer: Answer) -> None:
     instance_files(answer.found.comparison, "gap_data", answer.disclosure)
 
 
-def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
+def show_theorem_2(parameters: GapParameters) -> None:
     """Section 3.3's instance."""
     st.markdown(
         "**Look at** the ratio as g grows: half of the users have one row, half have g. The ratio approaches 3/2 "
@@ -79,8 +80,8 @@ def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
     )
     fields.draw(QUESTION, "g")
     g = parameters.g
-    exact = gap_examples.theorem_2(g)
-    plots.draw(gap_plots.theorem_2(g))
+    exact = theorem_2(g)
+    plots.draw(core_plots.theorem_2(g))
     v, v_cap = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
     ratio = v_cap / v
     st.markdown(
@@ -97,12 +98,12 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 {wording.counted(g, "row")}. A bound of 1 is best for both. The paper gives both variances as limits; they are exact.
 """
     )
-    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.THEOREM_2)
+    comparison = cached.gap_comparison(parameters, InstanceKind.THEOREM_2)
     st.caption(words.proved(comparison))
     instance_files(comparison, "gap_theorem_2")
 
 
-def show_two_groups(parameters: gap_examples.GapParameters) -> None:
+def show_two_groups(parameters: GapParameters) -> None:
     """Beyond the paper: other shares."""
     st.markdown(
         "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
@@ -110,7 +111,7 @@ def show_two_groups(parameters: gap_examples.GapParameters) -> None:
     )
     inputs.two_groups()
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
-    plots.draw(gap_plots.two_groups(light, heavy_size, light_size))
+    plots.draw(core_plots.two_groups(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT
     st.markdown(
         rf"""
@@ -126,7 +127,7 @@ $$
 {_two_groups_sentence(p)}
 """
     )
-    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.TWO_GROUPS)
+    comparison = cached.gap_comparison(parameters, InstanceKind.TWO_GROUPS)
     st.caption(
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
@@ -148,7 +149,7 @@ def _cap_terms(p: float) -> str:
 
 
 def _two_groups_sentence(p: float) -> str:
-    whole, fine = gap_examples.whole_cap_limit(p), gap_examples.fine_cap_limit(p)
+    whole, fine = whole_cap_limit(p), fine_cap_limit(p)
     cap = float(whole.cap)
     best = "no bound at all" if cap == float("inf") else f"bound {cap:.0f}"
     if p <= 1.0 / 3.0:
@@ -161,18 +162,18 @@ def _two_groups_sentence(p: float) -> str:
     )
 
 
-def show_any_noise(parameters: gap_examples.GapParameters) -> None:
+def show_any_noise(parameters: GapParameters) -> None:
     """Beyond the paper: the noise set free."""
-    best = gap_examples.supremum()
+    best = supremum()
     st.markdown(
         "**Look at** where the blue curve touches the dashed one as you move the noise: the star, "
         f"{best.ratio:.5f}, is the most that any instance can reach."
     )
     fields.draw(QUESTION, "noise_per_user")
     t = parameters.noise_per_user
-    plots.draw(gap_plots.any_noise(t))
-    p = gap_plots.worst_share(t)
-    limit = gap_examples.whole_cap_limit(p, t)
+    plots.draw(core_plots.any_noise(t))
+    p = core_plots.worst_share(t)
+    limit = whole_cap_limit(p, t)
     cap = "no bound" if float(limit.cap) == float("inf") else f"bound {float(limit.cap):.0f}"
     st.markdown(
         f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: bound "
@@ -181,7 +182,7 @@ def show_any_noise(parameters: gap_examples.GapParameters) -> None:
         f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Your instance* shows why, "
         "*Search* lets you try)."
     )
-    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.LARGEST)
+    comparison = cached.gap_comparison(parameters, InstanceKind.LARGEST)
     sizes, users = comparison.problem.histogram.sizes, comparison.problem.histogram.users
     st.caption(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpcore.gap_examples import GapParameters, InstanceKind
 from dpcore.gap_examples.parameters import (
     EVALUATIONS,
     HEAVY_SIZES,
@@ -12,6 +11,8 @@ from dpcore.gap_examples.parameters import (
     NUM_USERS,
     REGRESSION_G,
     THEOREM_G,
+    GapParameters,
+    InstanceKind,
 )
 from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.mean import VarianceSource

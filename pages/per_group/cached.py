@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.answer import DistributionFound, PerGroupFound, distribution, find
+from dpcore.per_group.parameters import PerGroupParameters
 from pages.shared.base.cache import cached
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
-from dpcore.per_group import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
 from pages.shared.fields import fields
 from pages.shared.screen import layout, value_range

@@ -10,16 +10,11 @@ from dpcore.answer.against import SharedChoice, in_turn
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
-from dpcore.per_group import (
-    PairChoice,
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    best_pair,
-    errors_by_groups,
-    pair_error,
-)
 from dpcore.per_group.answer.found import pairs_for
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.passes import errors_by_groups
 from dpcore.per_group.shared_pair import shared_pair
 
 NOT_COMPARED = ("own_groups", "own_amount")

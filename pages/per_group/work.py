@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer import DistributionFound, PerGroupFound, check, find
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from pages.per_group import cached
 from pages.per_group.question import QUESTION
 from pages.shared.fields import jobs

@@ -15,7 +15,7 @@ from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.per_group import PerGroupParameters
+from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import drawing, words

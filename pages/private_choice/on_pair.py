@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import drawing, words
 from dpcore.private_choice.answer.drawing import Lacking

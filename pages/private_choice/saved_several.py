@@ -9,8 +9,9 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.strict_json import Part, Reader, kind, maybe, text, whole
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
-from dpcore.per_group import PerGroupParameters, Statistic, private_pair
+from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import MAX_GROUPS
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.choice import MECHANISM
 from dpcore.private_choice.parameters import Several

@@ -12,7 +12,7 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import Copies, PrivateFound, answered, plots, words

@@ -13,14 +13,14 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound, several
 from dpcore.quantile.answer import found as core
-from dpcore.quantile.answer import plots as figures
+from dpcore.quantile.answer import plots as core_plots
 from dpcore.quantile.answer import words
 from dpcore.quantile.answer.found import Poorer
 from pages.quantile import work
 from pages.quantile.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures as page_figures
+from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
 from pages.shared.session import session
@@ -55,8 +55,8 @@ def where(shown: Shown) -> None:
     density, near = st.columns(2)
     with density:
         window, chart, below = _values_shown(shown, "where")
-        picture = plots.picture(figures.density(found, shown.data, window), shown.label)
-        page_figures.show_picture(picture, below=below, place=chart)
+        picture = plots.picture(core_plots.density(found, shown.data, window), shown.label)
+        figures.show_picture(picture, below=below, place=chart)
         outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in found.outputs)
         if outside > 1.0 - words.MOST:
             chart.caption(words.outside(outside))
@@ -123,7 +123,7 @@ def base(shown: Shown) -> None:
     errors = done[1]
     if np.isnan(errors).any():
         st.caption("Stopped early. The figure shows what had been computed.")
-    plots.draw(figures.poorer(found, how, steps, errors, data), shown.label)
+    plots.draw(core_plots.poorer(found, how, steps, errors, data), shown.label)
     cards.label(data.provenance)
 
 
@@ -191,8 +191,8 @@ def samples(shown: Shown) -> None:
     if count == 0:
         return
     window, chart, below = _values_shown(shown, "samples")
-    picture = plots.picture(figures.samples(of, sampled, window, data), shown.label)
-    page_figures.show_picture(picture, below=below, place=chart)
+    picture = plots.picture(core_plots.samples(of, sampled, window, data), shown.label)
+    figures.show_picture(picture, below=below, place=chart)
     st.markdown("\n".join(f"- {line}" for line in words.samples(of, sampled)))
     cards.label(data.provenance)
 

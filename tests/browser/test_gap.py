@@ -7,11 +7,11 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from dpcore import gap_examples
+from dpcore.gap_examples.two_groups import supremum
 from tests.browser.browser import settle, stop_button
 from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
 
-BEST = gap_examples.supremum().ratio
+BEST = supremum().ratio
 
 
 def open_step(page: Page, name: str) -> None:

@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore.data import samples
-from dpcore.per_group import PerGroupParameters, PerGroupProblem, UserGroupPairs, pair_error
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import ROOT, settle
 from tests.browser.test_journeys import go_to, press

@@ -10,10 +10,11 @@ from dpcore.code import Released
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.gap_examples import GapParameters, files
+from dpcore.gap_examples import files
 from dpcore.gap_examples.answer import plots, words
 from dpcore.gap_examples.answer.found import GapFound, find
 from dpcore.gap_examples.answer.methods import methods
+from dpcore.gap_examples.parameters import GapParameters
 from dpcore.mean.answer.code import mean_forms
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
 from dpcore.answer.axes import bound_axis
 from dpcore.common.privacy import Disclosure, Provenance
@@ -15,6 +15,8 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.gap_examples.answer.examples import Growth, RegressionStep
 from dpcore.gap_examples.answer.plots import VARIANCE
 from dpcore.gap_examples.parameters import REGRESSION_G
+from dpcore.gap_examples.simulation import Estimate, SimulationResult
+from dpcore.gap_examples.two_groups import supremum
 
 METHODS = (
     ("Bounded rows", "cap", Look.CAP, "diamond", 0.985),
@@ -44,7 +46,7 @@ def growth(of: Growth, step: RegressionStep) -> Plot:
             # Dotted and on top: for large g in example 1 the two lie on each other.
             Curve("To the best C", "g", "ratio_to_best_c", Look.SMOOTH, dash="dot"),
             Curve("Paper's bounds", "g", "ratio_guaranteed", Look.OWN),
-            Level("The most for a mean", gap_examples.supremum().ratio),
+            Level("The most for a mean", supremum().ratio),
             Mark("Here", step.example.g, step.ratio, Look.CAP),
         ),
         Disclosure.PUBLIC,
@@ -86,20 +88,18 @@ def thresholds(step: RegressionStep) -> Plot:
     )
 
 
-def _estimates(
-    results: Sequence[gap_examples.SimulationResult], key: str
-) -> tuple[gap_examples.Estimate, ...]:
+def _estimates(results: Sequence[SimulationResult], key: str) -> tuple[Estimate, ...]:
     return tuple(r.capped if key == "cap" else r.smooth for r in results)
 
 
-def hits(results: Sequence[gap_examples.SimulationResult]) -> tuple[int, int]:
+def hits(results: Sequence[SimulationResult]) -> tuple[int, int]:
     """In how many intervals the formula lies, and how many there are."""
     estimates = [estimate for _, key, *_ in METHODS for estimate in _estimates(results, key)]
     return sum(estimate.covers for estimate in estimates), len(estimates)
 
 
 def simulated(
-    problem: mean.MeanProblem, results: Sequence[gap_examples.SimulationResult], kind: Provenance
+    problem: mean.MeanProblem, results: Sequence[SimulationResult], kind: Provenance
 ) -> tuple[Plot, Plot]:
     """Simulated variances with their intervals: on the curves of the formulas, and over them, where 1 is the formula.
 

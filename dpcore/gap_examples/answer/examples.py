@@ -6,10 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.gap_examples.parameters import REGRESSION_G
+from dpcore.gap_examples.compare import Comparison, compare
+from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters, InstanceKind
+from dpcore.gap_examples.regression import enumerate_sample_limiting
+from dpcore.gap_examples.regression_examples import (
+    Example,
+    example_1,
+    example_3,
+    limit_example_1,
+    limit_example_3,
+)
+from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
 from dpcore.regression import examples, working_set
 
 MAX_ENUMERATED_G = 10
@@ -18,15 +28,13 @@ MAX_SOLVED_ROWS = 11_000
 """Regression examples of so many rows are solved while the person waits: under a second."""
 
 
-def compare_instance(
-    parameters: gap_examples.GapParameters, kind: gap_examples.InstanceKind
-) -> gap_examples.Comparison:
+def compare_instance(parameters: GapParameters, kind: InstanceKind) -> Comparison:
     """Both optima of the instance of one of the page's steps."""
-    if kind is gap_examples.InstanceKind.THEOREM_2:
-        return gap_examples.compare(gap_examples.theorem_2_problem(parameters.g))
-    if kind is gap_examples.InstanceKind.TWO_GROUPS:
-        return gap_examples.compare(parameters.two_groups())
-    return gap_examples.compare(gap_examples.supremum().problem())
+    if kind is InstanceKind.THEOREM_2:
+        return compare(theorem_2_problem(parameters.g))
+    if kind is InstanceKind.TWO_GROUPS:
+        return compare(parameters.two_groups())
+    return compare(supremum().problem())
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class RegressionStep:
             where there are more than `MAX_SOLVED_ROWS` rows.
     """
 
-    example: gap_examples.Example
+    example: Example
     thresholds: IntArray
     limiting: FloatArray
     surely: float
@@ -72,19 +80,19 @@ class RegressionStep:
 def regression_step(number: int, g: int) -> RegressionStep:
     """Closed forms at every threshold; every sample one by one where g is small, the best C where it is not large."""
     if number == 1:
-        example = gap_examples.example_1(g)
-        thresholds, limiting = gap_examples.limit_example_1(g)
+        example = example_1(g)
+        thresholds, limiting = limit_example_1(g)
         surely = 1.0
     else:
-        example = gap_examples.example_3(g)
+        example = example_3(g)
         thresholds = np.arange(1, g + 1)
-        all_limits = [gap_examples.limit_example_3(g, int(h)) for h in thresholds]
+        all_limits = [limit_example_3(g, int(h)) for h in thresholds]
         limiting = np.array([limit.mean_variance for limit in all_limits])
         surely = min(limit.probability_at_least(example.limiting_bound) for limit in all_limits)
     samples, disagreement = 0, 0.0
     if g <= MAX_ENUMERATED_G:
         for h, closed in zip(thresholds, limiting, strict=True):
-            listed = gap_examples.enumerate_sample_limiting(example.instance, int(h))
+            listed = enumerate_sample_limiting(example.instance, int(h))
             samples += listed.variances.size
             disagreement = max(disagreement, abs(listed.mean_variance / closed - 1.0))
     certificate = None
@@ -116,10 +124,10 @@ def growth(number: int) -> Growth:
     ratios, best_ratios, bounds = [], [], []
     for g in REGRESSION_G:
         if number == 1:
-            example, best = gap_examples.example_1(g), float(gap_examples.limit_example_1(g)[1].min())
+            example, best = example_1(g), float(limit_example_1(g)[1].min())
         else:
-            example = gap_examples.example_3(g)
-            best = min(gap_examples.limit_example_3(g, h).mean_variance for h in range(1, g + 1))
+            example = example_3(g)
+            best = min(limit_example_3(g, h).mean_variance for h in range(1, g + 1))
         ratios.append(best / example.feasible.variance)
         best_ratios.append(best / example.optimum)
         bounds.append(example.limiting_bound / example.weights_bound)
@@ -128,7 +136,7 @@ def growth(number: int) -> Growth:
 
 def simulated_bounds(problem: mean.MeanProblem) -> tuple[int, ...]:
     """Where to simulate: whole bounds from s_1 to 30 times the best cap, with the best of both kinds among them."""
-    both = gap_examples.compare(problem)
+    both = compare(problem)
     cap, threshold = both.cap.max_contributions, max(round(both.smooth.threshold), 1)
     low, high = problem.histogram.min_size, problem.histogram.max_size
     high = max(min(high, 30 * cap), low)

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.answer.against import Against
 from dpcore.answer.axes import curve_bounds
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.gap_examples.compare import Comparison, FourfoldProof, compare, fourfold_proof
+from dpcore.gap_examples.domination import Domination, dominate
+from dpcore.gap_examples.parameters import GapParameters
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,10 @@ class GapFound:
         smoothed: Variance with weights over that of the best weights, over ``bounds``.
     """
 
-    comparison: gap_examples.Comparison
+    comparison: Comparison
     within: tuple[int, int]
-    proof: gap_examples.FourfoldProof
-    domination: gap_examples.Domination | None
+    proof: FourfoldProof
+    domination: Domination | None
     bounds: FloatArray
     capped: FloatArray
     smoothed: FloatArray
@@ -40,27 +43,27 @@ class GapFound:
 def find(data: Dataset, asked: mean.MeanParameters) -> GapFound:
     """Solve, prove and evaluate."""
     problem = asked.problem(data.histogram)
-    both = gap_examples.compare(problem)
-    proof = gap_examples.fourfold_proof(problem)
+    both = compare(problem)
+    proof = fourfold_proof(problem)
     marked = [both.cap.max_contributions, both.smooth.threshold, proof.max_contributions]
     bounds = np.unique(np.concatenate((curve_bounds(data.histogram), marked)))
     return GapFound(
         comparison=both,
         within=mean.caps_within(problem),
         proof=proof,
-        domination=gap_examples.dominate(both) if problem.value_variance > 0.0 else None,
+        domination=dominate(both) if problem.value_variance > 0.0 else None,
         bounds=bounds,
         capped=mean.capped_variance(problem, bounds) / both.smooth.variance,
         smoothed=mean.smooth_variance(problem, bounds) / both.smooth.variance,
     )
 
 
-def against_epsilon(data: Dataset, parameters: gap_examples.GapParameters) -> Against:
+def against_epsilon(data: Dataset, parameters: GapParameters) -> Against:
     """The best cap, and its error over that of the best weights, at any epsilon."""
     problem = parameters.mean_parameters().problem(data.histogram)
 
     def best(epsilon: float) -> tuple[float, float]:
-        both = gap_examples.compare(replace(problem, epsilon=epsilon))
+        both = compare(replace(problem, epsilon=epsilon))
         return float(both.cap.max_contributions), math.sqrt(both.ratio)
 
     def error(epsilon: float, caps: FloatArray) -> FloatArray:

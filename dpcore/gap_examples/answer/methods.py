@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dpcore import gap_examples
 from dpcore.answer.methods import Methods, guarantee, noise
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapFound
 from dpcore.gap_examples.answer.words import WORTH_HAVING
+from dpcore.gap_examples.parameters import GapParameters
+from dpcore.gap_examples.two_groups import supremum
 
 
-def methods(found: GapFound, data: Dataset, parameters: gap_examples.GapParameters) -> Methods:
+def methods(found: GapFound, data: Dataset, parameters: GapParameters) -> Methods:
     """The cap or the weights that the page recommends, and the ratio of their variances."""
-    both, most = found.comparison, gap_examples.supremum().ratio
+    both, most = found.comparison, supremum().ratio
     kind = noise("Laplace")
     if both.ratio < WORTH_HAVING:
         rows = wording.counted(both.cap.max_contributions, "row")

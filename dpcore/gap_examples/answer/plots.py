@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from dpcore import gap_examples
 from dpcore.answer import Axis, Curve, Level, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis
 from dpcore.common import wording
@@ -15,7 +14,13 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapFound
+from dpcore.gap_examples.batch import ratios
+from dpcore.gap_examples.compare import PAPER_BOUND, Comparison
+from dpcore.gap_examples.domination import dominate, level_curve
 from dpcore.gap_examples.parameters import THEOREM_G
+from dpcore.gap_examples.search import SearchResult
+from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum, whole_cap_limit, worst_noise
+from dpcore.gap_examples.two_groups import theorem_2 as theorem_2_at
 from dpcore.mean.answer.found import bound_limits
 
 RATIO = Axis(
@@ -30,7 +35,7 @@ MARKED_CAPS = 40
 
 
 def _most() -> Level:
-    most = gap_examples.supremum().ratio
+    most = supremum().ratio
     return Level(f"At most {most:.5f}", most, dash="longdash")
 
 
@@ -43,7 +48,7 @@ def _shares(title: str) -> Axis:
 
 def variances(found: GapFound, data: Dataset) -> Plot:
     """The main figure: both variances in units of the best weights', with the proof's cap h'."""
-    both, proof, paper = found.comparison, found.proof, gap_examples.PAPER_BOUND
+    both, proof, paper = found.comparison, found.proof, PAPER_BOUND
     bounds = bound_limits(both.problem.histogram)
     return Plot(
         "gap-data",
@@ -77,7 +82,7 @@ def variances(found: GapFound, data: Dataset) -> Plot:
 def theorem_2(g: int) -> Plot:
     """The ratio of the paper's example over g, on its way to 3/2."""
     over = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    here = gap_examples.theorem_2(g).ratio
+    here = theorem_2_at(g).ratio
     return Plot(
         "gap-theorem-2",
         "The paper's example",
@@ -90,7 +95,7 @@ def theorem_2(g: int) -> Plot:
             number=",",
         ),
         RATIO,
-        {"g": over, "ratio": np.array([gap_examples.theorem_2(int(x)).ratio for x in over])},
+        {"g": over, "ratio": np.array([theorem_2_at(int(x)).ratio for x in over])},
         (
             Curve("3g / (2g + 1)", "g", "ratio", Look.CAP),
             Level("3/2", 1.5, dash="longdash"),
@@ -105,15 +110,15 @@ def two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
     """The ratio over the share of light users, at rho = q m / s: two limits, and what these numbers of rows give."""
     sizes = [light_size, light_size * heavy_size]
     shares, here = np.stack((SHARES, 1.0 - SHARES), axis=-1), light_users / 100.0
-    whole, fine = gap_examples.whole_cap_limit(SHARES), gap_examples.fine_cap_limit(SHARES)
+    whole, fine = whole_cap_limit(SHARES), fine_cap_limit(SHARES)
     marks = [
-        Mark(name, share, float(gap_examples.whole_cap_limit(share).ratio), look, symbol)
+        Mark(name, share, float(whole_cap_limit(share).ratio), look, symbol)
         for name, share, look, symbol in (
             ("The paper's, 3/2", 0.5, Look.OWN, "square"),
             ("Maximum, 25/16", 0.4, Look.USUAL, "star"),
         )
     ]
-    finite = float(gap_examples.ratios(sizes, [here, 1.0 - here], (1.0 - here) / light_size).ratio)
+    finite = float(ratios(sizes, [here, 1.0 - here], (1.0 - here) / light_size).ratio)
     return Plot(
         "gap-two-groups",
         "Two groups",
@@ -125,7 +130,7 @@ def two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
             "ratio_limit_whole_caps": whole.ratio,
             "best_cap_of_that_limit": whole.cap,
             "ratio_limit_finely_scaled_caps": fine.ratio,
-            "ratio_with_these_rows": gap_examples.ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio,
+            "ratio_with_these_rows": ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio,
         },
         (
             Curve("R → ∞, s = 1", "light_share", "ratio_limit_whole_caps", Look.CAP),
@@ -155,19 +160,19 @@ def two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
 
 
 @functools.cache
-def _worst() -> gap_examples.WorstNoise:
-    return gap_examples.worst_noise(SHARES)
+def _worst() -> WorstNoise:
+    return worst_noise(SHARES)
 
 
 def worst_share(noise: float) -> float:
     """The share of light users at which the ratio is largest for this noise, to a thousandth."""
     shares = np.linspace(0.001, 0.999, 999)
-    return float(shares[int(gap_examples.whole_cap_limit(shares, noise).ratio.argmax())])
+    return float(shares[int(whole_cap_limit(shares, noise).ratio.argmax())])
 
 
 def any_noise(noise: float) -> Plot:
     """The limit over the share of light users at the chosen noise, under the envelope of all noises."""
-    best, limit, worst = gap_examples.supremum(), gap_examples.whole_cap_limit(SHARES, noise), _worst()
+    best, limit, worst = supremum(), whole_cap_limit(SHARES, noise), _worst()
     share = worst_share(noise)
     return Plot(
         "gap-any-noise",
@@ -193,9 +198,7 @@ def any_noise(noise: float) -> Plot:
                 width=2,
                 also=("t", "worst_noise_per_user"),
             ),
-            Mark(
-                "Worst p at this t", share, float(gap_examples.whole_cap_limit(share, noise).ratio), Look.CAP
-            ),
+            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Look.CAP),
             Mark(f"Largest of all: {best.ratio:.5f}", best.light_share, best.ratio, Look.USUAL, "star"),
         ),
         Disclosure.PUBLIC,
@@ -203,17 +206,17 @@ def any_noise(noise: float) -> Plot:
     )
 
 
-def line(comparison: gap_examples.Comparison) -> Plot:
+def line(comparison: Comparison) -> Plot:
     """Why no cap is better: rows kept stay below the level curve, and a line fits between."""
     best = comparison.cap.max_contributions
-    histogram, between = comparison.problem.histogram, gap_examples.dominate(comparison)
+    histogram, between = comparison.problem.histogram, dominate(comparison)
     kept = float(histogram.kept_rows(best))
     caps = np.unique(np.rint(np.linspace(0.0, math.floor(LINE_REACH * best), LINE_POINTS)))
     columns: dict[str, FloatArray] = {
         "cap": caps,
         "cap_over_best": caps / best,
         "rows_kept": histogram.kept_rows(caps) / kept,
-        "rows_for_an_equal_cap": gap_examples.level_curve(comparison, caps) / kept,
+        "rows_for_an_equal_cap": level_curve(comparison, caps) / kept,
         "line": (between.light_users + between.heavy_users * caps) / kept,
     }
     symbol = "circle" if caps.size <= MARKED_CAPS else ""
@@ -245,7 +248,7 @@ def line(comparison: gap_examples.Comparison) -> Plot:
     )
 
 
-def search(result: gap_examples.SearchResult) -> Plot:
+def search(result: SearchResult) -> Plot:
     """How far the search stays below the largest ratio, against the instances tried: at most 300 points."""
     history = result.best_so_far
     # Every improvement among the first is one of them.
@@ -260,7 +263,7 @@ def search(result: gap_examples.SearchResult) -> Plot:
         {
             "instances_tried": tried,
             "largest_ratio": best,
-            "shortfall": gap_examples.supremum().ratio - best,
+            "shortfall": supremum().ratio - best,
         },
         (Curve("Best so far", "instances_tried", "shortfall", Look.CAP, steps=True),),
         Disclosure.PUBLIC,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from dpcore import gap_examples
 from dpcore.answer import Number
 from dpcore.answer.axes import ROWS
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapFound
+from dpcore.gap_examples.compare import Comparison
+from dpcore.gap_examples.domination import Domination
+from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean.answer.words import LEAKS
 
 WORTH_HAVING = 1.05
@@ -21,7 +23,7 @@ def gain(ratio: float, digits: int = 3) -> str:
     return wording.percent(max(ratio - 1.0, 0.0), digits) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
-def proved(comparison: gap_examples.Comparison) -> str:
+def proved(comparison: Comparison) -> str:
     """Between which numbers the ratio is proved to lie, by both optimisers' certificates."""
     low, high = comparison.ratio_at_least, comparison.ratio_at_most
     if high - low <= 1e-9 * high:
@@ -31,7 +33,7 @@ def proved(comparison: gap_examples.Comparison) -> str:
     )
 
 
-def headline(both: gap_examples.Comparison) -> str:
+def headline(both: Comparison) -> str:
     """What to do."""
     if both.ratio < WORTH_HAVING:
         rows = wording.counted(both.cap.max_contributions, "row")
@@ -41,14 +43,14 @@ def headline(both: gap_examples.Comparison) -> str:
 
 def detail(dataset: Dataset) -> str:
     """What changes how the headline is to be read."""
-    most = f"No data could gain more than {gain(gap_examples.supremum().ratio)}."
+    most = f"No data could gain more than {gain(supremum().ratio)}."
     return f"{most} {LEAKS}" if dataset.is_private else most
 
 
-def numbers(both: gap_examples.Comparison) -> tuple[Number, ...]:
+def numbers(both: Comparison) -> tuple[Number, ...]:
     """The ratio of the variances and of the errors, and what it depends on."""
     cap, rho, error = both.cap.max_contributions, both.noise_ratio, math.sqrt(both.ratio)
-    most = f"(at most {math.sqrt(gap_examples.supremum().ratio):.4f})"
+    most = f"(at most {math.sqrt(supremum().ratio):.4f})"
     return (
         Number("Variance, bounded : weights", f"{both.ratio:.4f}", "", _RATIO, both.ratio, key="ratio"),
         Number("Error, bounded : weights", f"{error:.4f}", most, _ERRORS, error, key="error_ratio"),
@@ -71,7 +73,7 @@ def facts(found: GapFound) -> dict[str, str]:
         "Here": _here(found),
         "Any data": (
             "with any number of users, any sizes and any ε, the best bound has less than "
-            f"{gap_examples.supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
+            f"{supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
             "at most 4 times. See *Two groups* and *Any noise*."
         ),
     }
@@ -113,7 +115,7 @@ def _here(found: GapFound) -> str:
     )
 
 
-def _why_not_more(domination: gap_examples.Domination) -> str:
+def _why_not_more(domination: Domination) -> str:
     return (
         f"compare these users with others: {wording.percent(domination.light_share)} of them have one row, the rest "
         "have unlimited rows. Those others keep at least as many rows under every bound, so their weights do no "

@@ -17,7 +17,7 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts as mean_private
+from dpcore.mean import private_counts
 from dpcore.mean.curves import holding
 from dpcore.mean.read_values import ReadValues
 from dpcore.mean.user_effects import Clamped
@@ -37,7 +37,7 @@ class UsualRoute:
         centred: The best cap of the release that centres the values first.
     """
 
-    problem: mean_private.PrivateCountsProblem
+    problem: private_counts.PrivateCountsProblem
     cap: mean.CapChoice
     capped: mean.MeanError
     centred: mean.CapChoice
@@ -110,8 +110,8 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
     """Solve and evaluate; ``read`` is `read_values`, which does not depend on epsilon."""
     histogram = data.histogram
     problem = parameters.problem(histogram, read=read)
-    if isinstance(problem, mean_private.PrivateCountsProblem):
-        cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
+    if isinstance(problem, private_counts.PrivateCountsProblem):
+        cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
     else:
         cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     bounds = np.unique(
@@ -131,15 +131,15 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
 
 
 def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
-    if not isinstance(problem, mean_private.PrivateCountsProblem):
+    if not isinstance(problem, private_counts.PrivateCountsProblem):
         return None
-    split = replace(problem, release=mean_private.Release.SPLIT)
-    centred = replace(problem, release=mean_private.Release.CENTRED_SPLIT)
+    split = replace(problem, release=private_counts.Release.SPLIT)
+    centred = replace(problem, release=private_counts.Release.CENTRED_SPLIT)
     return UsualRoute(
         problem=split,
-        cap=mean_private.best_cap(split),
+        cap=private_counts.best_cap(split),
         capped=mean.capped_error(split, bounds),
-        centred=mean_private.best_cap(centred),
+        centred=private_counts.best_cap(centred),
     )
 
 
@@ -155,8 +155,8 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
 
     def choice(epsilon: float) -> mean.CapChoice:
         at = replace(problem, epsilon=epsilon)
-        if isinstance(at, mean_private.PrivateCountsProblem):
-            return mean_private.best_cap(at)
+        if isinstance(at, private_counts.PrivateCountsProblem):
+            return private_counts.best_cap(at)
         return mean.best_cap(at)
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -175,8 +175,8 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
 
     def smooth_sharer(epsilon: float) -> Sharer:
         at = replace(problem, epsilon=epsilon)
-        private = isinstance(at, mean_private.PrivateCountsProblem)
-        found = mean_private.best_smooth(at) if private else mean.best_smooth(at)  # type: ignore[arg-type]
+        private = isinstance(at, private_counts.PrivateCountsProblem)
+        found = private_counts.best_smooth(at) if private else mean.best_smooth(at)  # type: ignore[arg-type]
         return Sharer(
             lambda threshold: math.sqrt(float(mean.smooth_variance(at, threshold))),
             found.threshold,

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dpcore.answer import Answer, Plot, ReleaseSetting
 from dpcore.common.errors import refusal
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic, files
+from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionFound
 from dpcore.per_group.answer.found import PerGroupFound, find
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
 def answered(

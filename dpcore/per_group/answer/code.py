@@ -8,9 +8,10 @@ from dpcore.code import Released
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, Form, forms, of_data, one_group_column
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic, VectorRule
 from dpcore.per_group.answer.found import PerGroupFound
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.whole_vector import VectorRule
 from dpcore.per_group.words import short
 
 RELEASED = {

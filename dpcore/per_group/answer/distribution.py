@@ -10,9 +10,9 @@ from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic, SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.answer.error_map import Bounded, ErrorMap, Pair
-from dpcore.per_group.summary import APPROXIMATE
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.summary import APPROXIMATE, SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.words import OBJECTIVES, amount_words, error_words, pair_words
 
 COLUMNS, ROWS = 30, 16

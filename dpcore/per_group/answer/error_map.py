@@ -10,7 +10,8 @@ import numpy as np
 
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray
-from dpcore.per_group import PerGroupParameters, PerGroupProblem, Statistic, mean_error
+from dpcore.per_group.means import mean_error
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 LARGE = 2_000_000
 """Pairs above which map and curves have a third of the points, and the best cap is within 1 % and not 0.1 %."""

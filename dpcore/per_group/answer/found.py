@@ -11,40 +11,30 @@ from dpcore.answer.against import Against
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
-from dpcore.per_group import (
-    ErrorParts,
-    MeanChoice,
-    PairChoice,
-    PerGroupParameters,
-    PerGroupProblem,
-    Selection,
-    SortedPairs,
-    Statistic,
-    UserGroupPairs,
-    VectorChoice,
-    VectorRule,
-    best_cap,
-    best_mean_pair,
-    best_pair,
-    best_radial,
-    best_selected_pair,
-    best_selected_vector,
-    error_parts,
-    errors_by_groups,
-    kept,
-    mean_error,
-    mean_squares,
-    moments,
-    pair_error,
-    parts_by_groups,
-    selected_tuner_pick,
-    tuner_pick,
-    vector_error,
-)
 from dpcore.per_group.answer import error_map, selected
 from dpcore.per_group.answer.error_map import LARGE, Bounded, ErrorMap, Pair
-from dpcore.per_group.means import error_of_one_mean, useful_size
-from dpcore.per_group.tuner import MAX_PAIRS
+from dpcore.per_group.means import (
+    MeanChoice,
+    best_mean_pair,
+    error_of_one_mean,
+    mean_error,
+    mean_squares,
+    useful_size,
+)
+from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
+from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.selection import (
+    Selection,
+    best_selected_pair,
+    best_selected_vector,
+    selected_tuner_pick,
+)
+from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.tuner import MAX_PAIRS, tuner_pick
+from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
 from dpcore.per_group.words import short
 
 MAP_COLUMNS, MAP_ROWS = 48, 20

@@ -12,8 +12,8 @@ from dpcore.answer.handle import Dots, Handle, Second, Spread, Users, normal_dra
 from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
-from dpcore.per_group import Statistic
 from dpcore.per_group.answer.error_map import Mapped
+from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.words import unit_of
 
 REACH = 3.0

@@ -9,9 +9,9 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import float_above
 from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer.error_map import Pair
 from dpcore.per_group.answer.found import WORTH, PerGroupFound
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.words import OBJECTIVES, error_words, short
 
 STATISTICS = {

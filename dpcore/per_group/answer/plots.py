@@ -9,11 +9,11 @@ from dpcore.answer.parts import LOOKS
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer import handles
 from dpcore.per_group.answer.error_map import Mapped
 from dpcore.per_group.answer.found import GOOD, USEFUL, PerGroupFound
 from dpcore.per_group.answer.selected import OverEpsilon
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
 
 MOST_POINTS = 1500

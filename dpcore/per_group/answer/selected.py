@@ -9,7 +9,9 @@ import numpy as np
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group import PerGroupProblem, SelectedGroups, SelectedVector, Selection, kept
+from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.selection import SelectedGroups, SelectedVector, Selection
+from dpcore.per_group.whole_vector import kept
 
 EPSILONS = 13
 """Budgets of the curves: from a tenth of the one that is asked for to ten times it."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dpcore.common import wording
-from dpcore.per_group import PerGroupParameters, VectorRule
 from dpcore.per_group.answer.found import PerGroupFound
 from dpcore.per_group.answer.selected import SelectedFound, parts_of
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.per_group.whole_vector import VectorRule
 from dpcore.per_group.words import error_words
 
 

@@ -11,10 +11,12 @@ from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
 from dpcore.common import alike, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
-from dpcore.per_group import Statistic, VectorRule, private_margin, words
+from dpcore.per_group import words
 from dpcore.per_group.answer import selected_words
 from dpcore.per_group.answer.found import USEFUL, WORTH, PerGroupFound
+from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import COVERED
+from dpcore.per_group.whole_vector import VectorRule, private_margin
 from dpcore.per_group.words import OBJECTIVES
 
 LEAKS = "A pair read off private data is private too: draw it, or choose it without these data."

@@ -18,8 +18,10 @@ from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.per_group import PerGroupParameters, Statistic, UserGroupPairs, private_pair
+from dpcore.per_group import private_pair
 from dpcore.per_group.answer import code as pair_code
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
 from dpcore.per_group.words import amount_words, pair_words
 from dpcore.private_choice import choice, release_bounds

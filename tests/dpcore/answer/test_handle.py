@@ -24,8 +24,10 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean import Counts, MeanParameters
 from dpcore.mean import answer as mean_answer
 from dpcore.mean.parameters import Likeness, usual
-from dpcore.per_group import Objective, PerGroupParameters, Statistic, error_parts, mean_error, pair_error
 from dpcore.per_group import answer as per_group_answer
+from dpcore.per_group.means import mean_error
+from dpcore.per_group.moments import error_parts, pair_error
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.parameters import StartParameters

@@ -22,14 +22,9 @@ from dpcore.code import Choice, Library, Released, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.data import samples
-from dpcore.per_group import (
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    UserGroupPairs,
-    VectorRule,
-    kept,
-)
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.whole_vector import VectorRule, kept
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"

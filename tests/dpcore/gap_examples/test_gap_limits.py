@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import differential_evolution
 
-from dpcore import gap_examples
 from dpcore.common.errors import InvalidInput
+from dpcore.gap_examples.compare import compare
+from dpcore.gap_examples.two_groups import (
+    fine_cap_limit,
+    supremum,
+    two_group_problem,
+    whole_cap_limit,
+    worst_noise,
+)
 
 CAPS = np.arange(1.0, 3001.0)
 
@@ -23,15 +30,15 @@ def brute_limit(p: float, t: float) -> float:
 @pytest.mark.parametrize("p", [0.05, 0.2, 1 / 3, 0.4, 0.456, 0.5, 0.7, 0.95])
 @pytest.mark.parametrize("t", [0.02, 0.2, 0.44, 0.6, 0.9, 3.0])
 def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:
-    assert float(gap_examples.whole_cap_limit(p, t).ratio) == pytest.approx(brute_limit(p, t), rel=1e-6)
+    assert float(whole_cap_limit(p, t).ratio) == pytest.approx(brute_limit(p, t), rel=1e-6)
 
 
 def test_the_issue_values_at_the_papers_noise() -> None:
-    at = gap_examples.whole_cap_limit([0.5, 0.4])
+    at = whole_cap_limit([0.5, 0.4])
     assert at.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
     assert at.cap.tolist() == [1.0, 2.0]
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = gap_examples.whole_cap_limit(shares).ratio
+    curve = whole_cap_limit(shares).ratio
     assert curve.max() == pytest.approx(25 / 16, rel=1e-12)
     assert shares[curve.argmax()] == pytest.approx(0.4)
     assert curve[[0, -1]] == pytest.approx([1.0, 1.0])
@@ -42,7 +49,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     q = 1.0 - p
     x = np.geomspace(1.0, 1e9, 400001)
     least = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
-    found = gap_examples.fine_cap_limit(p)
+    found = fine_cap_limit(p)
     assert float(found.ratio) == pytest.approx(least, rel=1e-8)
     if np.isfinite(found.cap):
         at = float(found.cap)
@@ -51,7 +58,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
 
 def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = gap_examples.fine_cap_limit(shares).ratio
+    curve = fine_cap_limit(shares).ratio
     assert np.abs(np.diff(curve)).max() < 3e-4
     assert (curve.max(), shares[curve.argmax()]) == pytest.approx((25 / 16, 0.4))
 
@@ -59,8 +66,8 @@ def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
 @pytest.mark.parametrize(("light", "heavy"), [(1, 3), (3, 7), (2, 3), (1, 1), (7, 3)])
 def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, heavy: int) -> None:
     sizes = [2, 3, 4, 6, 10, 30, 100, 10**3, 10**4, 10**6, 10**9]
-    found = [gap_examples.compare(gap_examples.two_group_problem(light, heavy, r)).ratio for r in sizes]
-    limit = float(gap_examples.whole_cap_limit(light / (light + heavy)).ratio)
+    found = [compare(two_group_problem(light, heavy, r)).ratio for r in sizes]
+    limit = float(whole_cap_limit(light / (light + heavy)).ratio)
     assert np.all(np.diff(found) >= -1e-12)
     assert found[-1] == pytest.approx(limit, rel=1e-6)
     assert found[-1] <= limit * (1.0 + 1e-12)
@@ -68,13 +75,13 @@ def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, h
 
 @pytest.mark.parametrize(("light", "heavy"), [(1, 4), (3, 7), (2, 3), (9, 11), (7, 3)])
 def test_integer_instances_approach_the_fine_cap_limit(light: int, heavy: int) -> None:
-    limit = float(gap_examples.fine_cap_limit(light / (light + heavy)).ratio)
-    problem = gap_examples.two_group_problem(light, heavy, heavy_size=10**11, light_size=10**5)
-    assert gap_examples.compare(problem).ratio == pytest.approx(limit, rel=1e-4)
+    limit = float(fine_cap_limit(light / (light + heavy)).ratio)
+    problem = two_group_problem(light, heavy, heavy_size=10**11, light_size=10**5)
+    assert compare(problem).ratio == pytest.approx(limit, rel=1e-4)
 
 
 def test_the_supremum_is_where_a_global_search_over_both_parameters_ends() -> None:
-    top = gap_examples.supremum()
+    top = supremum()
     found = differential_evolution(
         lambda x: -brute_small(x[0], x[1]), [(0.02, 0.98), (0.02, 3.0)], seed=1, tol=1e-10
     )
@@ -92,7 +99,7 @@ def brute_small(p: float, t: float) -> float:
 
 
 def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None:
-    top = gap_examples.supremum()
+    top = supremum()
     assert round(top.ratio, 5) == 1.56493
     assert (round(top.light_share, 6), round(top.noise_per_user, 6)) == (0.456214, 0.4362)
     p, t = top.light_share, top.noise_per_user
@@ -101,14 +108,14 @@ def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None
     assert caps[1] == pytest.approx(caps[2], rel=1e-12)
     assert caps[1] == pytest.approx(top.ratio, rel=1e-12)
     assert min(caps[0], caps[3]) > top.ratio * 1.001
-    assert float(gap_examples.whole_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
+    assert float(whole_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
 
 
 def test_no_point_of_a_fine_grid_exceeds_the_supremum() -> None:
     p = np.linspace(0.0, 1.0, 1001)[:, None]
     t = np.geomspace(1e-3, 30.0, 2001)[None, :]
-    limit = gap_examples.whole_cap_limit(p, t).ratio
-    assert limit.max() <= gap_examples.supremum().ratio
+    limit = whole_cap_limit(p, t).ratio
+    assert limit.max() <= supremum().ratio
     assert limit.min() >= 1.0 - 1e-12
     # docs/gap.md, case t >= q: the largest there is that of (3 - q) / (3 - 4 q + 2 q^2 + q^3).
     q = np.linspace(0.56, 0.6, 100_001)
@@ -124,12 +131,12 @@ def test_docs_step_ties_of_larger_caps_are_lower(k: int) -> None:
     threshold = w * (k / (w + k) + (k + 1) / (w + k + 1))
     tied = (w + threshold) * (1.0 / (w + k) + k**2 / (threshold * (w + k) ** 2))
     allowed = tied[threshold >= 1.0]
-    top = gap_examples.supremum().ratio
+    top = supremum().ratio
     assert allowed.max() == pytest.approx(top, rel=1e-7) if k == 2 else allowed.max() < top - 5e-4
 
 
 def test_the_quoted_integer_instance_by_brute_force() -> None:
-    problem = gap_examples.supremum().problem()
+    problem = supremum().problem()
     assert problem.histogram.sizes.tolist() == [1, 10**6]
     assert problem.histogram.users.tolist() == [26, 31]
     rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
@@ -140,38 +147,36 @@ def test_the_quoted_integer_instance_by_brute_force() -> None:
     h = np.linspace(1.0, 2.0, 200001)
     smooth = ((26.0 + 31.0 * h**2 / 1e6 + rho * h**2) / (26.0 + 31.0 * h) ** 2).min()
     assert round(capped / smooth, 6) == 1.564928
-    assert gap_examples.compare(problem).ratio == pytest.approx(capped / smooth, rel=1e-9)
+    assert compare(problem).ratio == pytest.approx(capped / smooth, rel=1e-9)
 
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match=r"(?i)light_share"):
-        gap_examples.whole_cap_limit([0.5, 1.2])
+        whole_cap_limit([0.5, 1.2])
     with pytest.raises(InvalidInput, match=r"(?i)noise_per_user"):
-        gap_examples.whole_cap_limit(0.5, [0.0, 1.0])
+        whole_cap_limit(0.5, [0.0, 1.0])
     with pytest.raises(InvalidInput, match=r"(?i)heavy_size must be above"):
-        gap_examples.two_group_problem(1, 1, heavy_size=3, light_size=3)
+        two_group_problem(1, 1, heavy_size=3, light_size=3)
     with pytest.raises(InvalidInput) as refused:
-        gap_examples.two_group_problem(0, 1, heavy_size=0, noise_ratio=-1.0)
+        two_group_problem(0, 1, heavy_size=0, noise_ratio=-1.0)
     assert len(refused.value.problems) == 3
 
 
 @pytest.mark.parametrize("p", [0.02, 0.15, 0.34, 0.4562, 0.5, 0.6, 0.75, 0.9, 0.985])
 def test_worst_noise_is_that_of_a_fine_grid(p: float) -> None:
-    found = gap_examples.worst_noise(p)
+    found = worst_noise(p)
     grid = np.geomspace(1e-4, 50.0, 100_001)
-    on_grid = gap_examples.whole_cap_limit(p, grid).ratio.max()
+    on_grid = whole_cap_limit(p, grid).ratio.max()
     # The ratio changes by less than its argument's relative step, 1.3e-4, and no grid point may beat the worst.
     assert -1e-7 < float(found.ratio) - on_grid < 2e-4
-    assert float(gap_examples.whole_cap_limit(p, float(found.noise_per_user)).ratio) == pytest.approx(
-        float(found.ratio)
-    )
+    assert float(whole_cap_limit(p, float(found.noise_per_user)).ratio) == pytest.approx(float(found.ratio))
 
 
 def test_worst_noise_peaks_at_the_supremum() -> None:
-    best = gap_examples.supremum()
-    at = gap_examples.worst_noise(best.light_share)
+    best = supremum()
+    at = worst_noise(best.light_share)
     assert float(at.ratio) == pytest.approx(best.ratio, rel=1e-12)
     assert float(at.noise_per_user) == pytest.approx(best.noise_per_user)
-    assert gap_examples.worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
+    assert worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
     with pytest.raises(InvalidInput, match=r"(?i)strictly between"):
-        gap_examples.worst_noise([0.5, 1.0])
+        worst_noise([0.5, 1.0])

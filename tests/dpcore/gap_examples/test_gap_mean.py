@@ -11,9 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
+from dpcore.gap_examples.batch import ratios
+from dpcore.gap_examples.compare import PAPER_BOUND, compare, fourfold_proof, with_noise_ratio
+from dpcore.gap_examples.domination import dominate
+from dpcore.gap_examples.two_groups import (
+    REAL_CAPS_SUPREMUM,
+    ROUNDING_BOUND,
+    supremum,
+    theorem_2,
+    theorem_2_problem,
+)
 
 ROUNDING = 1e-9
 
@@ -30,7 +40,7 @@ def instances(max_size: int, max_users: int) -> st.SearchStrategy[tuple[list[int
 
 
 def problem_of(sizes: list[int], users: list[int], rho: float) -> mean.MeanProblem:
-    return gap_examples.with_noise_ratio(ContributionHistogram.from_table(sizes, users), rho)
+    return with_noise_ratio(ContributionHistogram.from_table(sizes, users), rho)
 
 
 def brute_cap(sizes: list[int], users: list[int], rho: float) -> float:
@@ -42,7 +52,7 @@ def brute_cap(sizes: list[int], users: list[int], rho: float) -> float:
 
 @pytest.mark.parametrize("g", [1, 2, 10, 100, 1000])
 def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
-    truth, both = gap_examples.theorem_2(g), gap_examples.compare(gap_examples.theorem_2_problem(g))
+    truth, both = theorem_2(g), compare(theorem_2_problem(g))
     assert both.noise_ratio == pytest.approx(g, rel=1e-12)
     # The paper's instance in fractions: v(1), each user weighing 1 / (2 g), and v'(h) with n_h = g + g h.
     by_hand = g * Fraction(1, 2 * g) ** 2 + g * g * Fraction(1, 2 * g * g) ** 2 + g * Fraction(1, 2 * g) ** 2
@@ -63,8 +73,8 @@ def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int], list[int], float]) -> None:
-    both = gap_examples.compare(problem_of(*instance))
-    assert 1.0 - ROUNDING <= both.ratio <= gap_examples.supremum().ratio * (1.0 + ROUNDING)
+    both = compare(problem_of(*instance))
+    assert 1.0 - ROUNDING <= both.ratio <= supremum().ratio * (1.0 + ROUNDING)
     assert both.ratio_at_least <= both.ratio * (1.0 + ROUNDING)
     assert both.ratio <= both.ratio_at_most * (1.0 + ROUNDING)
 
@@ -73,7 +83,7 @@ def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int]
 @given(instances(300, 50))
 def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    both = gap_examples.compare(problem_of(*instance))
+    both = compare(problem_of(*instance))
     thresholds = np.geomspace(sizes[0], sizes[-1], 4001)[:, None]
     s, u = np.array(sizes, float), np.array(users, float)
     user_weights = np.minimum(thresholds, s)
@@ -88,8 +98,8 @@ def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], list[int], float]) -> None:
-    proof = gap_examples.fourfold_proof(problem_of(*instance))
-    assert proof.best_ratio * (1.0 - ROUNDING) <= proof.ratio <= gap_examples.PAPER_BOUND * (1.0 + ROUNDING)
+    proof = fourfold_proof(problem_of(*instance))
+    assert proof.best_ratio * (1.0 - ROUNDING) <= proof.ratio <= PAPER_BOUND * (1.0 + ROUNDING)
     assert proof.privacy_factor <= 4.0 * (1.0 + ROUNDING)
     assert proof.sampling_factor <= (2.0 if proof.case == 1 else 4.0) * (1.0 + ROUNDING)
     assert instance[0][0] <= proof.max_contributions <= instance[0][-1]
@@ -99,7 +109,7 @@ def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], l
 @given(instances(60, 12))
 def test_the_papers_construction_user_by_user(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, _rho = instance
-    proof = gap_examples.fourfold_proof(problem_of(*instance))
+    proof = fourfold_proof(problem_of(*instance))
     each = sorted(s for s, u in zip(sizes, users, strict=True) for _ in range(u))
     p = sum(s <= proof.threshold for s in each)
     rows = sum(each[:p])
@@ -113,9 +123,9 @@ def test_the_papers_construction_user_by_user(instance: tuple[list[int], list[in
 
 
 def test_both_cases_of_the_papers_proof_occur() -> None:
-    assert gap_examples.fourfold_proof(problem_of([1, 100], [10, 10], 10.0)).case == 1
+    assert fourfold_proof(problem_of([1, 100], [10, 10], 10.0)).case == 1
     # Little noise: the threshold is high, and the few rows below it carry under half the weight.
-    second = gap_examples.fourfold_proof(problem_of([1, 50, 60, 70, 5000], [1, 3, 3, 3, 1], 0.5))
+    second = fourfold_proof(problem_of([1, 50, 60, 70, 5000], [1, 3, 3, 3, 1], 0.5))
     assert second.case == 2
     assert second.max_contributions > second.threshold
 
@@ -128,7 +138,7 @@ def test_elementary_bounds(instance: tuple[list[int], list[int], float]) -> None
     h = best.threshold
     assert float(mean.capped_variance(problem, h)) <= 2.0 * best.variance * (1.0 + ROUNDING)
     rounded = mean.capped_variance(problem, [math.floor(h), math.ceil(h)]).min()
-    assert rounded <= gap_examples.ROUNDING_BOUND * best.variance * (1.0 + ROUNDING)
+    assert rounded <= ROUNDING_BOUND * best.variance * (1.0 + ROUNDING)
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,27 +148,25 @@ def test_ratio_does_not_depend_on_the_scale_of_users(
 ) -> None:
     sizes, users, rho = instance
     scaled = problem_of(sizes, [u * factor for u in users], rho * factor)
-    assert gap_examples.compare(scaled).ratio == pytest.approx(
-        gap_examples.compare(problem_of(*instance)).ratio, rel=1e-9
-    )
+    assert compare(scaled).ratio == pytest.approx(compare(problem_of(*instance)).ratio, rel=1e-9)
 
 
 def test_without_sampling_error_there_is_no_gap_and_nothing_to_dominate() -> None:
     problem = mean.MeanProblem(ContributionHistogram.from_table([1, 9], [3, 2]), 1.0, 1.0, 0.0)
-    both = gap_examples.compare(problem)
+    both = compare(problem)
     assert both.ratio == pytest.approx(1.0)
     assert both.noise_ratio == math.inf
-    assert gap_examples.fourfold_proof(problem).ratio <= 4.0
+    assert fourfold_proof(problem).ratio <= 4.0
     with pytest.raises(InvalidInput, match="sampling error"):
-        gap_examples.dominate(both)
+        dominate(both)
 
 
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_a_two_group_limit_dominates_every_instance(instance: tuple[list[int], list[int], float]) -> None:
-    found = gap_examples.dominate(gap_examples.compare(problem_of(*instance)))
+    found = dominate(compare(problem_of(*instance)))
     assert found.ratio <= found.bound * (1.0 + ROUNDING)
-    assert found.bound <= gap_examples.supremum().ratio * (1.0 + ROUNDING)
+    assert found.bound <= supremum().ratio * (1.0 + ROUNDING)
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,7 +175,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
     instance: tuple[list[int], list[int], float],
 ) -> None:
     sizes, users, rho = instance
-    found = gap_examples.dominate(gap_examples.compare(problem_of(*instance)))
+    found = dominate(compare(problem_of(*instance)))
     h = np.arange(1.0, 3.0 * max(sizes) + 1.0)
     kept = (np.minimum(h[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
     line = found.light_users + found.heavy_users * h
@@ -180,7 +188,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
 @given(instances(10**6, 10**6))
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    both, fast = gap_examples.compare(problem_of(*instance)), gap_examples.ratios(sizes, users, rho)
+    both, fast = compare(problem_of(*instance)), ratios(sizes, users, rho)
     assert float(fast.smooth_variance) == pytest.approx(both.smooth.variance, rel=1e-9)
     assert float(fast.capped_variance) == pytest.approx(both.cap.variance, rel=1e-9)
 
@@ -189,21 +197,21 @@ def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[
 @given(instances(10**6, 10**6), st.floats(0.01, 1.0))
 def test_real_caps_never_reach_25_over_16(instance: tuple[list[int], list[int], float], scale: float) -> None:
     sizes, users, rho = instance
-    real = float(gap_examples.ratios(np.array(sizes) * scale, users, rho, whole_caps=False).ratio)
-    assert 1.0 - ROUNDING <= real <= gap_examples.REAL_CAPS_SUPREMUM * (1.0 + ROUNDING)
+    real = float(ratios(np.array(sizes) * scale, users, rho, whole_caps=False).ratio)
+    assert 1.0 - ROUNDING <= real <= REAL_CAPS_SUPREMUM * (1.0 + ROUNDING)
 
 
 def test_batch_broadcasts_and_real_caps_match_a_fine_grid() -> None:
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.integers(1, 40, size=(30, 3)), axis=1).astype(float)
     users, rho = rng.uniform(0.1, 5.0, size=(30, 3)), rng.uniform(0.1, 20.0, size=30)
-    found = gap_examples.ratios(sizes, users, rho, whole_caps=False)
+    found = ratios(sizes, users, rho, whole_caps=False)
     caps = np.linspace(0.0, 1.0, 20001)[1:, None] * 40.0
     for i in range(30):
         kept = (np.minimum(caps, sizes[i]) * users[i]).sum(axis=1)
         best = (1.0 / kept + rho[i] * (caps[:, 0] / kept) ** 2).min()
         assert float(found.capped_variance[i]) == pytest.approx(best, rel=1e-5)
-    one = gap_examples.ratios(sizes[3], users[3], rho[3], whole_caps=False)
+    one = ratios(sizes[3], users[3], rho[3], whole_caps=False)
     assert float(one.ratio) == pytest.approx(float(found.ratio[3]), rel=1e-14)
 
 
@@ -214,14 +222,14 @@ def test_inverse_variance_formula_against_a_solver() -> None:
     u = cp.Variable(each.size, nonneg=True)
     objective = rho * cp.square(cp.max(u)) + cp.sum(cp.multiply(1.0 / each, cp.square(u)))
     solved = cp.Problem(cp.Minimize(objective), [cp.sum(u) == 1]).solve(solver=cp.CLARABEL)
-    assert float(gap_examples.ratios(sizes, users, rho).smooth_variance) == pytest.approx(solved, rel=1e-6)
+    assert float(ratios(sizes, users, rho).smooth_variance) == pytest.approx(solved, rel=1e-6)
 
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput) as refused:
-        gap_examples.ratios([3.0, 1.0], [1.0, -1.0], 0.0)
+        ratios([3.0, 1.0], [1.0, -1.0], 0.0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match=r"(?i)g must be a whole number"):
-        gap_examples.theorem_2_problem(0)
+        theorem_2_problem(0)
     with pytest.raises(InvalidInput, match=r"(?i)noise_ratio"):
-        gap_examples.with_noise_ratio(ContributionHistogram.from_table([1], [1]), math.nan)
+        with_noise_ratio(ContributionHistogram.from_table([1], [1]), math.nan)

@@ -11,14 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import counting, gap_examples
+from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import guess_roles
 from dpcore.gap_examples import files as gap_examples_files
-from dpcore.gap_examples.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
+from dpcore.gap_examples.batch import ratios, worst_noise_ratio
+from dpcore.gap_examples.compare import compare, noise_ratio, with_noise_ratio
+from dpcore.gap_examples.domination import level_curve
+from dpcore.gap_examples.parameters import (
+    EVALUATIONS,
+    HEAVY_SIZES,
+    REGRESSION_G,
+    THEOREM_G,
+    GapParameters,
+    InstanceKind,
+    table_histogram,
+    table_text,
+)
+from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
 from dpcore.mean import VarianceSource
 
 groups = st.lists(
@@ -29,7 +42,7 @@ groups = st.lists(
 @given(groups)
 def test_a_table_survives_its_text_and_fits_a_link(drawn: list[tuple[int, int]]) -> None:
     histogram = ContributionHistogram.from_table(*zip(*drawn, strict=True))
-    text = gap_examples.table_text(histogram.sizes, histogram.users)
+    text = table_text(histogram.sizes, histogram.users)
     assert table_histogram(text) == histogram
     assert len(text) <= 200
 
@@ -38,24 +51,24 @@ def test_a_table_survives_its_text_and_fits_a_link(drawn: list[tuple[int, int]])
     groups,
     st.sampled_from(THEOREM_G),
     st.sampled_from(HEAVY_SIZES),
-    st.sampled_from(gap_examples.InstanceKind),
+    st.sampled_from(InstanceKind),
 )
 def test_parameters_survive_a_link(
-    drawn: list[tuple[int, int]], g: int, heavy_size: int, simulated: gap_examples.InstanceKind
+    drawn: list[tuple[int, int]], g: int, heavy_size: int, simulated: InstanceKind
 ) -> None:
-    asked = gap_examples.GapParameters(
+    asked = GapParameters(
         epsilon=0.3,
         variance_source=VarianceSource.ENTERED,
         value_variance=0.1,
         g=g,
         heavy_size=heavy_size,
-        table=gap_examples.table_text(*zip(*drawn, strict=True)),
+        table=table_text(*zip(*drawn, strict=True)),
         table_noise_ratio=1.0 / 3.0,
         evaluations=EVALUATIONS[-1],
         regression_g=REGRESSION_G[0],
         simulated=simulated,
     )
-    assert from_fields(gap_examples.GapParameters, to_fields(asked)) == asked
+    assert from_fields(GapParameters, to_fields(asked)) == asked
 
 
 @pytest.mark.parametrize(
@@ -80,59 +93,50 @@ def test_parameters_survive_a_link(
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){says}"):
-        gap_examples.GapParameters(1.0, **{field: value})  # type: ignore[arg-type]
+        GapParameters(1.0, **{field: value})  # type: ignore[arg-type]
 
 
 def test_each_instance_is_what_its_step_says() -> None:
-    asked = gap_examples.GapParameters(1.0, g=20, light_users=40, heavy_size=7, light_size=5, table="3x1 2x9")
+    asked = GapParameters(1.0, g=20, light_users=40, heavy_size=7, light_size=5, table="3x1 2x9")
     own = ContributionHistogram([2, 4], [1, 1])
-    found = {
-        kind: dataclasses.replace(asked, simulated=kind).simulated_problem(own)
-        for kind in gap_examples.InstanceKind
-    }
-    two = found[gap_examples.InstanceKind.TWO_GROUPS]
+    found = {kind: dataclasses.replace(asked, simulated=kind).simulated_problem(own) for kind in InstanceKind}
+    two = found[InstanceKind.TWO_GROUPS]
     assert (two.histogram.sizes.tolist(), two.histogram.users.tolist()) == ([5, 35], [40, 60])
     # rho = q m / s
-    assert gap_examples.noise_ratio(two) == pytest.approx(60 / 5)
-    assert found[gap_examples.InstanceKind.TABLE].histogram.sizes.tolist() == [1, 9]
-    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.TABLE]) == pytest.approx(
-        asked.table_noise_ratio
-    )
-    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.THEOREM_2]) == pytest.approx(20)
+    assert noise_ratio(two) == pytest.approx(60 / 5)
+    assert found[InstanceKind.TABLE].histogram.sizes.tolist() == [1, 9]
+    assert noise_ratio(found[InstanceKind.TABLE]) == pytest.approx(asked.table_noise_ratio)
+    assert noise_ratio(found[InstanceKind.THEOREM_2]) == pytest.approx(20)
     # B = 1, sigma^2 = 1/4, epsilon = 1
-    assert found[gap_examples.InstanceKind.DATA].histogram == own
-    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.DATA]) == pytest.approx(8.0)
-    assert gap_examples.compare(found[gap_examples.InstanceKind.LARGEST]).ratio == pytest.approx(
-        gap_examples.supremum().ratio, abs=2e-6
-    )
+    assert found[InstanceKind.DATA].histogram == own
+    assert noise_ratio(found[InstanceKind.DATA]) == pytest.approx(8.0)
+    assert compare(found[InstanceKind.LARGEST]).ratio == pytest.approx(supremum().ratio, abs=2e-6)
 
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
-    problem = gap_examples.supremum().problem()
+    problem = supremum().problem()
     text = gap_examples_files.instance_csv(problem, Disclosure.PUBLIC)
     table = counting.read_table(text.encode(), "instance.csv")
     data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)
     assert data.histogram == problem.histogram
-    assert f"{gap_examples.noise_ratio(problem)!r}" in text
+    assert f"{noise_ratio(problem)!r}" in text
 
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
-    both = gap_examples.compare(gap_examples.theorem_2_problem(10))
+    both = compare(theorem_2_problem(10))
     document = json.loads(gap_examples_files.instance_json(both, Disclosure.PUBLIC))
     instance, answer = document["instance"], document["answer"]
-    again = gap_examples.GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
+    again = GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
-    assert gap_examples.compare(again.problem(histogram)).ratio == pytest.approx(10 / 7)
+    assert compare(again.problem(histogram)).ratio == pytest.approx(10 / 7)
     assert answer["ratio"] == pytest.approx(10 / 7)
     assert answer["ratio_at_least"] <= answer["ratio"] <= answer["ratio_at_most"]
     assert document["label"] == "public input"
 
 
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
-    silent = gap_examples.GapParameters(
-        1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0
-    ).mean_parameters()
-    both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
+    silent = GapParameters(1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0).mean_parameters()
+    both = compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
     document = json.loads(gap_examples_files.instance_json(both, Disclosure.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]
@@ -142,11 +146,9 @@ def test_an_instance_without_sampling_error_is_still_a_file() -> None:
 def test_the_level_curve_is_where_a_cap_would_be_as_good_as_the_best(
     drawn: list[tuple[int, int]], rho: float
 ) -> None:
-    both = gap_examples.compare(
-        gap_examples.with_noise_ratio(ContributionHistogram.from_table(*zip(*drawn, strict=True)), rho)
-    )
+    both = compare(with_noise_ratio(ContributionHistogram.from_table(*zip(*drawn, strict=True)), rho))
     caps = np.unique(np.rint(np.geomspace(1.0, 3.0 * both.cap.max_contributions, 30)))
-    rows = gap_examples.level_curve(both, caps)
+    rows = level_curve(both, caps)
     assert 1.0 / rows + both.noise_ratio * (caps / rows) ** 2 == pytest.approx(
         np.full(caps.shape, both.cap.variance), rel=1e-9
     )
@@ -156,6 +158,6 @@ def test_the_level_curve_is_where_a_cap_would_be_as_good_as_the_best(
 
 def test_worst_noise_ratio_is_no_worse_than_a_finer_search() -> None:
     for sizes, users in (([1, 10], [10, 10]), ([1, 5, 40], [50, 30, 20]), ([3, 4], [1, 9])):
-        found = gap_examples.ratios(sizes, users, gap_examples.worst_noise_ratio(sizes, users)).ratio
-        fine = gap_examples.ratios(sizes, users, np.geomspace(1e-4, 1e4, 300_001)).ratio.max()
+        found = ratios(sizes, users, worst_noise_ratio(sizes, users)).ratio
+        fine = ratios(sizes, users, np.geomspace(1e-4, 1e4, 300_001)).ratio.max()
         assert found == pytest.approx(fine, abs=1e-4)

@@ -7,8 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from dpcore import gap_examples
 from dpcore.common.errors import InvalidInput
+from dpcore.gap_examples.regression import RegressionInstance, enumerate_sample_limiting, weighted_variance
+from dpcore.gap_examples.regression_examples import (
+    Example,
+    example_1,
+    example_3,
+    limit_example_1,
+    limit_example_3,
+)
 from dpcore.regression import examples, working_set
 
 
@@ -20,9 +27,7 @@ def row_variance(
     return float(sigma2 * (weights**2).sum() + noise * max(loads) ** 2)
 
 
-@pytest.mark.parametrize(
-    ("example", "g"), [(gap_examples.example_1, 1), (gap_examples.example_1, 3), (gap_examples.example_1, 7)]
-)
+@pytest.mark.parametrize(("example", "g"), [(example_1, 1), (example_1, 3), (example_1, 7)])
 def test_example_1_row_by_row(example, g: int) -> None:  # type: ignore[no-untyped-def]
     made = example(g)
     users, features = made.instance.rows()
@@ -35,15 +40,15 @@ def test_example_1_row_by_row(example, g: int) -> None:  # type: ignore[no-untyp
 
 
 def test_example_1_with_the_papers_weights_is_biased() -> None:
-    made = gap_examples.example_1(4)
+    made = example_1(4)
     literal = np.where(made.weights == 1.0 / 4**3, 1.0 / 4**2, made.weights)
     with pytest.raises(InvalidInput, match="biased"):
-        gap_examples.weighted_variance(made.instance, literal)
+        weighted_variance(made.instance, literal)
 
 
 @pytest.mark.parametrize("g", [2, 3, 8, 40])
 def test_example_3_row_by_row(g: int) -> None:
-    made = gap_examples.example_3(g)
+    made = example_3(g)
     users, features = made.instance.rows()
     assert np.bincount(users).tolist() == [g] * (g + 1)
     assert np.linalg.norm(features, axis=1) == pytest.approx(np.ones(g * (g + 1)))
@@ -55,7 +60,7 @@ def test_example_3_row_by_row(g: int) -> None:
     assert made.feasible.variance <= made.weights_bound * (1 + 1e-12)
 
 
-def every_subset(made: gap_examples.Example, threshold: int) -> list[float]:
+def every_subset(made: Example, threshold: int) -> list[float]:
     """Variance of sample limiting for each choice of rows (one entry per row, all equally likely)."""
     users, features = made.instance.rows()
     per_user = [
@@ -83,12 +88,12 @@ def every_subset(made: gap_examples.Example, threshold: int) -> list[float]:
 
 @pytest.mark.parametrize(("g", "threshold"), [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
 def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
-    made = gap_examples.example_3(g)
+    made = example_3(g)
     subsets = np.array(every_subset(made, threshold))
     defined = subsets[np.isfinite(subsets)]
     for found in (
-        gap_examples.limit_example_3(g, threshold),
-        gap_examples.enumerate_sample_limiting(made.instance, threshold),
+        limit_example_3(g, threshold),
+        enumerate_sample_limiting(made.instance, threshold),
     ):
         assert found is not None
         assert found.mean_variance == pytest.approx(defined.mean())
@@ -100,10 +105,10 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
 
 @pytest.mark.parametrize("g", [1, 2, 5, 8])
 def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
-    made = gap_examples.example_1(g)
-    thresholds, variances = gap_examples.limit_example_1(g)
+    made = example_1(g)
+    thresholds, variances = limit_example_1(g)
     for h, variance in zip(thresholds, variances, strict=True):
-        found = gap_examples.enumerate_sample_limiting(made.instance, int(h))
+        found = enumerate_sample_limiting(made.instance, int(h))
         assert found is not None
         assert found.variances == pytest.approx([variance], rel=1e-9)
         # Rows of one user are alike, so any h of them are the sample: the first h, by a pseudo-inverse.
@@ -115,23 +120,23 @@ def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
 
 @pytest.mark.parametrize("g", [8, 9, 30, 100, 500])
 def test_the_papers_claims_on_both_examples(g: int) -> None:
-    first = gap_examples.example_1(g) if g <= 100 else None
+    first = example_1(g) if g <= 100 else None
     if first is not None:
-        _, variances = gap_examples.limit_example_1(g)
+        _, variances = limit_example_1(g)
         assert variances.min() >= first.limiting_bound * (1 - 1e-12)
         assert variances.min() / first.feasible.variance >= g / 4 * (1 - 1e-12)
-    third = gap_examples.example_3(g)
+    third = example_3(g)
     for h in {1, 2, g // 3, g // 2, g - 1, g}:
-        assert gap_examples.limit_example_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
+        assert limit_example_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
     assert third.limiting_bound > third.weights_bound
 
 
 def test_example_3_at_eight_over_all_256_samples() -> None:
-    made = gap_examples.example_3(8)
+    made = example_3(8)
     for h in range(1, 9):
         listed, closed = (
-            gap_examples.enumerate_sample_limiting(made.instance, h),
-            gap_examples.limit_example_3(8, h),
+            enumerate_sample_limiting(made.instance, h),
+            limit_example_3(8, h),
         )
         assert listed.mean_variance == pytest.approx(closed.mean_variance, rel=1e-10)
         assert listed.undefined == pytest.approx(closed.undefined, rel=1e-10)
@@ -139,23 +144,23 @@ def test_example_3_at_eight_over_all_256_samples() -> None:
 
 def test_too_many_samples_are_refused() -> None:
     with pytest.raises(InvalidInput, match="distinct samples"):
-        gap_examples.enumerate_sample_limiting(gap_examples.example_3(20).instance, 3)
+        enumerate_sample_limiting(example_3(20).instance, 3)
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
-        gap_examples.limit_example_3(8, 9)
+        limit_example_3(8, 9)
     with pytest.raises(InvalidInput, match=r"(?i)g must be"):
-        gap_examples.example_3(1)
+        example_3(1)
 
 
 def test_a_user_with_three_kinds_of_rows() -> None:
     # 2 + 1 + 1 rows of one user, 1 of another; one kept per user of 2: chances 2/4, 1/4, 1/4 by hand.
-    instance = gap_examples.RegressionInstance(
+    instance = RegressionInstance(
         features=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]],
         user_codes=[0, 0, 0, 1],
         counts=[2, 1, 1, 1],
         residual_variance=1.0,
         release_noise=0.0,
     )
-    found = gap_examples.enumerate_sample_limiting(instance, 1)
+    found = enumerate_sample_limiting(instance, 1)
     assert found is not None
     assert sorted(found.probabilities) == pytest.approx([0.25, 0.25, 0.5])
     # trace of (U^T U)^-1 for rows (1,0),(1,-1); (0,1),(1,-1): 3; for (1,1),(1,-1): 1.
@@ -164,16 +169,16 @@ def test_a_user_with_three_kinds_of_rows() -> None:
 
 def test_bad_instances_are_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        gap_examples.RegressionInstance([[1.0], [2.0]], [0, 2], [1, 0], -1.0, 1.0)
+        RegressionInstance([[1.0], [2.0]], [0, 2], [1, 0], -1.0, 1.0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match="one entry, per kind"):
-        gap_examples.RegressionInstance([[1.0], [2.0]], [0], [1, 1], 1.0, 1.0)
+        RegressionInstance([[1.0], [2.0]], [0], [1, 1], 1.0, 1.0)
 
 
 @pytest.mark.parametrize("g", [2, 3, 7])
 @pytest.mark.parametrize(
     ("made", "problem"),
-    [(gap_examples.example_1, examples.example_1), (gap_examples.example_3, examples.example_3)],
+    [(example_1, examples.example_1), (example_3, examples.example_3)],
 )
 def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  # type: ignore[no-untyped-def]
     here, there = made(g), problem(g)
@@ -187,7 +192,7 @@ def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  #
 
 @pytest.mark.parametrize("g", [1, 2, 3, 5, 8, 13])
 def test_the_best_c_of_example_1(g: int) -> None:
-    made, found = gap_examples.example_1(g), working_set.solve(examples.example_1(g))
+    made, found = example_1(g), working_set.solve(examples.example_1(g))
     assert made.optimum == 1.0 / (g * g + 1.0) ** 2
     assert found.certificate.proves(1e-7)
     assert found.variance == pytest.approx(made.optimum, rel=1e-7)
@@ -197,7 +202,7 @@ def test_the_best_c_of_example_1(g: int) -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8, 16, 50])
 def test_the_best_c_of_example_3(g: int) -> None:
-    made, found = gap_examples.example_3(g), working_set.solve(examples.example_3(g))
+    made, found = example_3(g), working_set.solve(examples.example_3(g))
     assert found.certificate.proves(1e-7)
     assert found.variance == pytest.approx(made.optimum, rel=1e-7)
     assert made.optimum < made.feasible.variance <= made.weights_bound * (1 + 1e-12)

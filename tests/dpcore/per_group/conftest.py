@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.per_group import UserGroupPairs
+from dpcore.per_group.pairs import UserGroupPairs
 
 
 def random_pairs(

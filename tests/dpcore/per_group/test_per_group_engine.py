@@ -21,17 +21,11 @@ from dpcore.counting.run import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Dataset, PairSizes
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    SelectionRule,
-    Statistic,
-    SummaryProblem,
-    UserGroupPairs,
-    best_summary_pair,
-    pair_error,
-)
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 from tests.dpcore.per_group.conftest import random_pairs
 
 command = _parser()

@@ -11,20 +11,18 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, LaplaceNoise, Neighbours
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    UserGroupPairs,
+from dpcore.per_group.means import (
     best_mean_pair,
-    best_pair,
+    error_of_one_mean,
     mean_error,
     mean_moments,
     mean_squares,
+    useful_size,
 )
-from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.noisy_ratio import laplace_squares, normal_squares
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 
 RNG = np.random.default_rng(11)
 USERS, GROUPS = RNG.integers(0, 60, 900), RNG.integers(0, 4, 900)

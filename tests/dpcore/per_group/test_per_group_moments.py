@@ -11,15 +11,9 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    UserGroupPairs,
-    moments,
-    pair_error,
-)
+from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from tests.dpcore.per_group.conftest import random_pairs
 
 ADDED_UP = [statistic for statistic in Statistic if statistic is not Statistic.MEAN]

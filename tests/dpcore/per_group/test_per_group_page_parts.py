@@ -10,23 +10,14 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    SortedPairs,
-    Statistic,
-    UserGroupPairs,
-    best_cap,
-    error_parts,
-    errors_by_groups,
-    moments,
-    pair_error,
-    parts_by_groups,
-    tuner_pick,
-    words,
-)
-from dpcore.per_group.tuner import CANDIDATES, candidates, spread
+from dpcore.per_group import words
+from dpcore.per_group.moments import error_parts, moments, pair_error
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.tuner import CANDIDATES, candidates, spread, tuner_pick
+from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
 

@@ -10,17 +10,12 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    UserGroupPairs,
-    pair_error,
-)
 from dpcore.per_group import pair_of_bounds as module
 from dpcore.per_group import passes as passes_module
+from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import Passes, errors_by_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
 from tests.dpcore.per_group.conftest import random_pairs

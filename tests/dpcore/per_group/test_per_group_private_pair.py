@@ -16,8 +16,11 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.dataset import PairSizes
-from dpcore.per_group import PerGroupParameters, SelectionRule, Statistic, UserGroupPairs, private_pair
+from dpcore.per_group import private_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import RESOLUTION, PrivatePairProblem
+from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice.choice import log_softmax
 
 ADD, REPLACE = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER

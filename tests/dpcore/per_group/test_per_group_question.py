@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, LaplaceNoise, Neighbours
-from dpcore.per_group import Objective, PerGroupParameters, PerGroupProblem, Statistic, UserGroupPairs
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}

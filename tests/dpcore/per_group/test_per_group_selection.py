@@ -13,24 +13,19 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.contributions import FloatArray
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
+from dpcore.per_group.moments import moments
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import (
     Selection,
-    SelectionRule,
-    Statistic,
-    UserGroupPairs,
     best_selected_pair,
     best_selected_vector,
-    keep_probabilities,
-    kept,
-    moments,
     selected_tuner_pick,
 )
-from dpcore.per_group.selection_rules import delta_per_group
+from dpcore.per_group.selection_rules import SelectionRule, delta_per_group, keep_probabilities
 from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import PairsByGroup, kept_moments
+from dpcore.per_group.whole_vector import kept
 from tests.dpcore.per_group.conftest import random_pairs
 
 PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.private)

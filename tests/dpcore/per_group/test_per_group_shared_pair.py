@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.per_group import Objective, PerGroupParameters, PerGroupProblem, Statistic, best_pair, pair_error
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import interval_errors
 from dpcore.per_group.shared_pair import TOLERANCE, shared_pair
 from tests.dpcore.per_group.conftest import random_pairs

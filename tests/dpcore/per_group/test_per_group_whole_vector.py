@@ -15,19 +15,15 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    Statistic,
-    UserGroupPairs,
+from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.whole_vector import (
     VectorRule,
     best_cap,
-    best_pair,
     best_radial,
     kept,
-    moments,
-    pair_error,
     private_margin,
     vector_error,
 )

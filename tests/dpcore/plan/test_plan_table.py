@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpcore import per_group, quantile
+from dpcore import quantile
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
@@ -18,6 +18,9 @@ from dpcore.common.privacy import gaussian_epsilon
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
+from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.plan import PARTS, Line, Objective, PlanParameters, Released, in_parts, lines, table
 from dpcore.plan.budget import Budget, Program, epsilon_of, unit_scale
 from dpcore.plan.rounding import short
@@ -123,10 +126,8 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         best, own = line_of_mean.curve.best(v), private_counts.best_cap(problem)
         assert best.bounds[0] == own.max_contributions
         assert best.squares[0] == pytest.approx(own.variance, rel=1e-9)
-        asked = per_group.PerGroupParameters(epsilon, per_group.Statistic.ROWS)
-        pair = per_group.best_pair(
-            per_group.PerGroupProblem(per_group.UserGroupPairs.from_facet(SHOP.pairs), asked)
-        )
+        asked = PerGroupParameters(epsilon, Statistic.ROWS)
+        pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked))
         of = line_of_groups.curve.best(v)
         assert (of.bounds[0], of.seconds[0]) == (pair.max_groups, pair.max_amount)
         assert math.sqrt(of.squares[0]) == pytest.approx(pair.error, rel=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import gap_examples, mean
+from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
@@ -18,7 +18,11 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
 from dpcore.gap_examples.answer import examples
-from dpcore.gap_examples.parameters import REGRESSION_G
+from dpcore.gap_examples.compare import compare, fourfold_proof, with_noise_ratio
+from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters, InstanceKind
+from dpcore.gap_examples.regression import enumerate_sample_limiting
+from dpcore.gap_examples.regression_examples import example_1, example_3
+from dpcore.gap_examples.two_groups import supremum, two_group_problem, whole_cap_limit
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import setting
@@ -52,7 +56,7 @@ TABS = (
     "Downloads",
     "How this is computed",
 )
-BEST = gap_examples.supremum().ratio
+BEST = supremum().ratio
 
 
 def step(at: AppTest, tab: str) -> AppTest:
@@ -68,7 +72,7 @@ def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
 
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
-    both, proof = gap_examples.compare(problem), gap_examples.fourfold_proof(problem)
+    both, proof = compare(problem), fourfold_proof(problem)
     assert point(at, "gap_data", "Best bound") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),
@@ -107,9 +111,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
 
 def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
     """The answer on these data, with no page."""
-    asked = gap_examples.GapParameters(
-        1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance
-    )
+    asked = GapParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
     return gap_answer.answered(dataclasses.replace(SAMPLE, histogram=histogram), asked)
 
 
@@ -161,11 +163,11 @@ def test_two_groups_follow_their_sliders():
     at.slider(key="gap_examples.light_users").set_value(40)
     at.select_slider(key="gap_examples.light_size").set_value(2)
     fine(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
-    problem = gap_examples.two_group_problem(40, 60, 1000, 2)
-    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(gap_examples.compare(problem).ratio))
+    problem = two_group_problem(40, 60, 1000, 2)
+    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
     p, whole = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
-    assert whole == pytest.approx(gap_examples.whole_cap_limit(p).ratio)
+    assert whole == pytest.approx(whole_cap_limit(p).ratio)
     assert np.all(finite <= BEST)
     assert "1.5625" in shown_texts(at)
 
@@ -187,7 +189,7 @@ def test_an_own_instance_is_compared_and_bounded():
         open_app(QUESTION.title, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"),
         "Your instance",
     )
-    both = gap_examples.compare(gap_examples.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
+    both = compare(with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
     shown = {metric.label: metric.value for metric in metrics_of(at)}
     assert shown["Its ratio"] == f"{both.ratio:.6f}"
     assert float(shown["Its two groups"]) >= both.ratio
@@ -205,9 +207,7 @@ def test_worst_noise_and_starts_fill_the_table():
     fine(at.button(key="gap_worst_noise").click().run())
     assert float(metrics_of(at)[0].value) > before
     fine(at.button(key="gap_start_1").click().run())
-    assert float(metrics_of(at)[0].value) == pytest.approx(
-        gap_examples.compare(gap_examples.supremum().problem()).ratio, abs=1e-6
-    )
+    assert float(metrics_of(at)[0].value) == pytest.approx(compare(supremum().problem()).ratio, abs=1e-6)
     # The table is kept where it is not drawn, and the link carries it.
     step(at, "Two groups")
     step(at, "Your instance")
@@ -218,12 +218,10 @@ def test_worst_noise_and_starts_fill_the_table():
 def test_regression_shows_the_exact_ratio():
     at = step(open_app(QUESTION.title), "Regression")
     fine(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
-    for example, make in ((1, gap_examples.example_1), (3, gap_examples.example_3)):
+    for example, make in ((1, example_1), (3, example_3)):
         choose_example(at, example)
         made = make(8)
-        best = min(
-            gap_examples.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9)
-        )
+        best = min(enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
         g, ratio = point(at, "gap_growth", "Here")
         assert (g, ratio) == (8, pytest.approx(best / made.feasible.variance))
         x, y = trace(chart(at, "gap_growth"), "To the paper's C")
@@ -291,7 +289,7 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
 def test_every_instance_can_be_simulated():
     at = step(open_app(QUESTION.title), "Simulation")
     fine(at.number_input(key="gap_examples.runs").set_value(500).run())
-    for kind in gap_examples.InstanceKind:
+    for kind in InstanceKind:
         at.session_state["gap_examples.simulated"] = kind
         at.button(key="gap_simulate").click().run()
         finished(at, "gap_examples.simulation_job")
@@ -338,7 +336,7 @@ def test_a_cleared_field_is_named_and_can_be_filled_again():
 
 
 def test_a_link_sets_every_step():
-    asked = gap_examples.GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
+    asked = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
     at = open_app(QUESTION.title, link="1", **to_fields(asked))
     assert at.session_state[keys.PAGE_PARAMETERS] == asked
     for tab in TABS:

@@ -22,18 +22,6 @@ from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
-from dpcore.per_group import (
-    Objective,
-    PerGroupParameters,
-    PerGroupProblem,
-    SelectionRule,
-    Statistic,
-    UserGroupPairs,
-    VectorRule,
-    kept,
-    moments,
-    pair_error,
-)
 from dpcore.per_group.answer import (
     PerGroupFound,
     answered,
@@ -43,6 +31,11 @@ from dpcore.per_group.answer import (
     words,
 )
 from dpcore.per_group.answer.found import WORTH
+from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.whole_vector import VectorRule, kept
 from dpcore.per_group.words import OBJECTIVES, short
 from dpcore.report.script import Source
 from pages.per_group import inputs, shared, tabs, work

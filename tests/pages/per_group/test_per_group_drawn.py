@@ -14,8 +14,8 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
-from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.answer import code
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several

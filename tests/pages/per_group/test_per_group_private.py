@@ -12,17 +12,13 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
-from dpcore.per_group import (
-    PerGroupParameters,
-    PerGroupProblem,
-    Selection,
-    SelectionRule,
-    Statistic,
-    UserGroupPairs,
-)
 from dpcore.per_group.answer import PerGroupFound, find, methods, selected_words, words
 from dpcore.per_group.answer.found import SELECTED_ROWS
 from dpcore.per_group.answer.selected import parts_of
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import Selection
+from dpcore.per_group.selection_rules import SelectionRule
 from pages.per_group import work
 from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
 from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn

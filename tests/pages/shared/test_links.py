@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpcore import gap_examples, learning, mean
+from dpcore import learning, mean
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.errors import InvalidInput
@@ -29,11 +29,13 @@ from dpcore.data_owners.study import Records
 from dpcore.examples_per_user import ExamplesParameters, Way
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
+from dpcore.gap_examples.parameters import GapParameters, InstanceKind, table_text
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.per_group import Objective, PerGroupParameters, SelectionRule, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.plan.parameters import PlanParameters
 from dpcore.private_choice.parameters import Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -218,22 +220,22 @@ def per_group_parameters(draw) -> PerGroupParameters:
     )
 
 
-def gap_parameters() -> st.SearchStrategy[gap_examples.GapParameters]:
+def gap_parameters() -> st.SearchStrategy[GapParameters]:
     return st.builds(
-        gap_examples.GapParameters,
+        GapParameters,
         epsilon=st.floats(1e-6, 1e3),
         g=st.sampled_from(gap_choices.THEOREM_G),
         light_users=st.integers(1, 99),
         heavy_size=st.sampled_from(gap_choices.HEAVY_SIZES),
         noise_per_user=st.floats(*gap_choices.NOISE_PER_USER_RANGE),
         table=st.lists(st.integers(1, 10**6), min_size=1, max_size=8).map(
-            lambda users: gap_examples.table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
+            lambda users: table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
         ),
         table_noise_ratio=st.floats(*gap_choices.NOISE_RATIO_RANGE),
         num_groups=st.integers(2, 8),
         seed=st.integers(0, gap_choices.MAX_SEED),
         example=st.sampled_from([1, 3]),
-        simulated=st.sampled_from(gap_examples.InstanceKind),
+        simulated=st.sampled_from(InstanceKind),
         runs=st.integers(500, gap_choices.MAX_RUNS),
     )
 

@@ -22,13 +22,13 @@ from dpcore.data_owners import answer as owners_answer
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset, Pairs, Values
-from dpcore.gap_examples import GapParameters
 from dpcore.gap_examples import answer as gap_answer
+from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
-from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.answer import answered as groups_answered
+from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import found as private_found

@@ -19,8 +19,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
-from dpcore.gap_examples import GapParameters
 from dpcore.gap_examples.answer import answered as gap_answered
+from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.answer import against_epsilon as learning_against
 from dpcore.learning.answer import answered as learning_answered
