@@ -24,7 +24,7 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="Understand",
-    lead="A bound drops rows of heavy users, weights keep them: **how much smaller is the variance of a "
+    lead="A bound drops rows of heavy users, weights keep them: **how much more variance has the bounded "
     "mean?**",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     parameters=GapParameters,

@@ -19,6 +19,8 @@ data = stand_ins.demonstration() if demonstration else in_use
 
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer."""
+    if demonstration:
+        page_run.answers_on_invented_data()
     parameters = inputs.read(data, places)
     if parameters is None:
         return

@@ -23,6 +23,7 @@ label = stand_ins.DEMONSTRATION if demonstration else ""
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     if demonstration:
+        page_run.answers_on_invented_data()
         needs = stand_ins.sentence(in_use, "values, one per row", "This page")
         places.notes.markdown(f":small[{needs}]")
     parameters = inputs.read(data, places)

@@ -22,7 +22,7 @@ def open_step(page: Page, name: str) -> None:
 
 def test_from_the_answer_to_an_instance_and_its_link(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/gap")
-    expect(page.get_by_text("No data could gain more than").first).to_be_visible()
+    expect(page.get_by_text("On no data has it more than").first).to_be_visible()
     settle(page)
     look_at_first_screen(page, MOST_WORDS, "gap")
 

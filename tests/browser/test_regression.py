@@ -42,7 +42,7 @@ def place(page: Page) -> tuple[float, float]:
 def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/regression")
     card = page.locator(".st-key-regression_card")
-    expect(card).to_contain_text("Weight the rows; use no bound")
+    expect(card).to_contain_text("Weight the rows instead of bounding them")
     expect(page.get_by_text("Proved best")).to_be_visible()
     settle(page)
 
@@ -79,7 +79,7 @@ def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     page.get_by_text("Entered", exact=True).click()
     settle(page)
     enter(page, "σ² (rating, squared)", "1")
-    expect(card).to_contain_text("Weight the rows; use no bound")
+    expect(card).to_contain_text("Weight the rows instead of bounding them")
     page.keyboard.press("Escape")
     page.get_by_role("tab", name="Release").click()
     settle(page)

@@ -37,13 +37,13 @@ def headline(both: Comparison) -> str:
     """What to do."""
     if both.ratio < WORTH_HAVING:
         rows = wording.counted(both.cap.max_contributions, "row")
-        return f"Keep at most {rows} of each user; smooth weights gain only {gain(both.ratio)} in variance."
-    return f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best bound."
+        return f"Keep at most {rows} of each user: that has only {gain(both.ratio)} more variance than smooth weights."
+    return f"Use smooth weights: the best bound has {gain(both.ratio)} more variance."
 
 
 def detail(dataset: Dataset) -> str:
     """What changes how the headline is to be read."""
-    most = f"No data could gain more than {gain(supremum().ratio)}."
+    most = f"On no data has it more than {gain(supremum().ratio)} more."
     return f"{most} {LEAKS}" if dataset.is_private else most
 
 

@@ -33,13 +33,15 @@ def headline(found: PlanFound) -> str:
     if count == 1:
         verb = "is enough" if found.reached else "is not enough"
         return f"All of ε = {epsilon} goes to {found.lines[0].planned.line.what}, and it {verb}."
-    which = f"all {count}" if found.reached == count else f"{found.reached or 'none'} of {count}"
-    return f"ε = {epsilon} is enough for {which} numbers."
+    which = f"{found.reached or 'none'} of {count} numbers"
+    if found.reached == count:
+        which = "both numbers" if count == 2 else f"all {count} numbers"
+    return f"ε = {epsilon} is enough for {which}."
 
 
 def detail(found: PlanFound, data: Dataset) -> str:
     """What changes how the headline is to be read."""
-    said = [_eaten(found)]
+    said = [_shares(found), _eaten(found)]
     dropped = [line for line in found.lines if line.dropped]
     if dropped:
         which = " and ".join(line.planned.line.what for line in dropped)
@@ -48,7 +50,22 @@ def detail(found: PlanFound, data: Dataset) -> str:
         said.append(LEAKS)
     if data.release is not None:
         said.append(ON_RELEASE)
-    return " ".join(said)
+    return " ".join(filter(None, said))
+
+
+MOST_SAID = 3
+"""Lines whose shares are said beside the figure; those of more stand in a table."""
+
+
+def _shares(found: PlanFound) -> str:
+    """Who gets how much, under which bound."""
+    if not 1 < len(found.lines) <= MOST_SAID:
+        return ""
+    each = (
+        f"**{wording.capital(line.planned.line.what)}** {_share(line)}, {_bound(line)}"
+        for line in found.lines
+    )
+    return "; ".join(each) + "."
 
 
 def _eaten(found: PlanFound) -> str:

@@ -33,7 +33,7 @@ def answered(
     """
     of = find(data, parameters) if found is None else found
     return Answer(
-        headline="Weight the rows; use no bound.",
+        headline="Weight the rows instead of bounding them.",
         detail=words.detail(of),
         numbers=words.numbers(of),
         assumptions=ASSUMPTIONS,

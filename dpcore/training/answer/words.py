@@ -98,7 +98,8 @@ def headline(found: TrainingFound) -> str:
         return "Do not train with this budget: guessing does better."
     if found.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    return f"Train by {bounded(found.cell(found.best.at))}."
+    so_far = "" if found.table.finished else ", so far"
+    return f"Train by {bounded(found.cell(found.best.at))}{so_far}."
 
 
 def good_enough(found: TrainingFound) -> str:

@@ -44,6 +44,7 @@ class Drawn:
         shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
         key: Of that card.
         lacks: Label of the field that a private draw of the bound waits for; empty for none.
+        invented: Whether the answer is about invented data, in place of data in use that lack what it needs.
         private: Whether the data in use are private: no bound is drawn of others.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
         answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
@@ -60,6 +61,7 @@ class Drawn:
     shown: Any = None
     key: str = ""
     lacks: str = ""
+    invented: bool = False
     private: bool = False
     own: Any = None
     answered: Any = None
@@ -116,6 +118,12 @@ def answers(parameters: Any) -> None:
     """
     if (run := now()) is not None:
         run.answered = parameters
+
+
+def answers_on_invented_data() -> None:
+    """The answer is not about the data in use, which lack what the page needs."""
+    if (run := now()) is not None:
+        run.invented = True
 
 
 class MainPlace:

@@ -25,6 +25,8 @@ HEIGHT = 36
 LONGEST_NAME = 18
 """Characters of the name of the data."""
 MISSING = "missing"
+INVENTED = "invented data"
+"""What the answer is about where the data in use lack what the page needs."""
 
 _HTML = '<nav class="sweetspot-strip" aria-label="From the data to the code"></nav>'
 _STYLE = """
@@ -128,7 +130,7 @@ def _nothing() -> None:
 def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
     """The steps, as the page stands."""
     data, card = session.dataset(), run.shown
-    name = data.name
+    name = INVENTED if run.invented else data.name
     if len(name) > LONGEST_NAME:
         name = textwrap.shorten(name, LONGEST_NAME, placeholder="").rstrip(" :,;(-")
         if len(name) < LONGEST_NAME / 2:  # A long first word.
@@ -136,14 +138,16 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
         name += "\N{HORIZONTAL ELLIPSIS}"
     answered = card is not None and bool(card.numbers)
     return (
-        Step("Data", name, page="Your data"),
+        Step("Data", name, lacking=run.invented, page="Your data"),
         Step("Release", _release(of, card), page="Start"),
         _range(of, card),
         Step("Bound", _bound(of, card) if answered else "", goal=".sweetspot-number button"),
-        _private(data.is_private, card, run),
+        Step("Private?", INVENTED, page="Your data")
+        if run.invented
+        else _private(data.is_private, card, run),
         Step(
             "Code",
-            "" if card is None or card.code is None else "ready",
+            "" if card is None or card.code is None else "of invented data" if run.invented else "ready",
             goal=_button(run, keys.CARD_CODE),
             press=True,
         ),
