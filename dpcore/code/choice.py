@@ -90,8 +90,10 @@ class Rule:
         settled: Number of the last step that is not longer than ``travel`` says.
         fade: What is left in a step of the fading mean of the noisy gradients.
         agreeing: The squared length of that mean over the number of features beyond which steps grow.
+        moving: Likewise, beyond which the mean of the iterates forgets by ``fade``.
         growth: By how much they grow or shrink at a time.
         most_growth: To how many times ``travel`` at most.
+        start: The first bound, at least the threshold, is the root of users over noise divided by this.
         clipped: Users that are to be beyond the bound, in ``one`` times the root of the number of features.
         turn: How fast the bound moves.
         largest: Most that its logarithm moves in a step.
@@ -109,8 +111,10 @@ class Rule:
     settled: int
     fade: float
     agreeing: float
+    moving: float
     growth: float
     most_growth: float
+    start: float
     clipped: float
     turn: float
     largest: float
@@ -140,7 +144,7 @@ class Training:
         slope: Derivative of the loss by the margin, a NumPy expression in ``margin``.
         steps: T.
         rate: η.
-        first: Number of the first step, from 1, whose iterate is averaged.
+        first: Number of the first step, from 1, whose iterate is averaged; by a rule all are, with growing weights.
         radius: Of the ball that θ is kept in.
         gradient_noise: Standard deviation of the noise on a step's summed gradient.
         weight_noise: Of that on the sum of weights; 0 where it is public.

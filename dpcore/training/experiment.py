@@ -21,7 +21,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows
+from dpcore.training.rows import ClassifierRows, together
 from dpcore.training.scores import SHAPE, Measure, Over, constant_scores, scores
 from dpcore.training.weighting import Cell, Method, random_ranks
 
@@ -30,8 +30,9 @@ BATCH = 10
 """Runs that are made at once: the first of them are shown while the others are made."""
 LOOK_ROWS, LOOK_RUNS, LOOK_BOUND = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
-CLOSE_RUNS, CLOSE_CELLS = 4, 3
-"""How many times as many runs decide between methods that a table does not tell apart, and between how many at most."""
+CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
+"""How many times as many runs decide between methods that a table does not tell apart, on how many times as many
+splits, and between how many at most."""
 FEWEST_SPLITS = 3
 """Below which splits say nothing of other users: of two, Student's interval is 13 times their spread."""
 _RANKS = 40_000_000
@@ -460,12 +461,35 @@ def close_call(table: Table) -> Experiment | None:
     if len(chosen) < 2 or followed.at not in near:
         return None
     asked = table.experiment
-    return replace(
-        asked,
-        cells=tuple(asked.cells[at] for at in chosen),
-        runs=min(CLOSE_RUNS * asked.runs, MAX_RUNS),
-        seed=(asked.seed + 1_000_003) % 2**31,
+    seed = (asked.seed + 1_000_003) % 2**31
+    runs = min(CLOSE_RUNS * asked.runs, MAX_RUNS)
+    first, *further = _more_splits(asked, seed, runs)
+    return Experiment(
+        *first,
+        asked.mechanism,
+        tuple(asked.cells[at] for at in chosen),
+        runs,
+        seed,
+        tuple(further),
     )
+
+
+def _more_splits(asked: Experiment, seed: int, most: int) -> list[tuple[ClassifierRows, ClassifierRows]]:
+    """New splits with as many users held out, nobody twice in one cut; those of before where there are many rows.
+
+    At a large ε the users who are held out move a difference more than noise does, of few rows above all.
+    """
+    if asked.train.num_rows > 2 * LOOK_ROWS or len(asked.splits) < 2:
+        return list(asked.splits)
+    rows, held = together(asked.train, asked.test), asked.test.num_users
+    parts = max(rows.num_users // held, 1)
+    found: list[tuple[ClassifierRows, ClassifierRows]] = []
+    for number in range(min(CLOSE_SPLITS * len(asked.splits), most)):
+        cut, part = divmod(number, parts)
+        order = np.random.default_rng([seed, 7, cut]).permutation(rows.num_users)
+        out = np.arange(part * held, (part + 1) * held)
+        found.append((rows.of_users(np.sort(np.delete(order, out))), rows.of_users(np.sort(order[out]))))
+    return found
 
 
 def answering(table: Table, close: Table | None = None, choice_is_free: bool = False) -> Best | None:

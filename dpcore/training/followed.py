@@ -3,7 +3,8 @@
 Clipping the users' summed gradients at h costs a bias of at most one bound for each user that is clipped, if all pull
 one way, and noise of κ √d bounds. The two balance where about κ √d users are clipped, whatever the data: so the bound
 goes to the quantile that leaves `CLIPPED` times as many above it. In every step the users within the bound are counted,
-with noise of their own, and the bound moves by the ratio of what is asked and what is found.
+with noise of their own, and the bound moves by the ratio of what is asked and what is found. It starts near where the
+best bounds of fixed ones were, which grow with the root of users over noise, so that it has no long way to go.
 
 Everything about a step is divided by its bound, which may therefore depend on all that was released before (`account`).
 A bound below one row shortens single rows, too: the model then minimises a loss that is linear far out, and a target
@@ -28,6 +29,8 @@ from dpcore.training.user_sums import UserSums
 
 CLIPPED = 12.0
 """Users that are to be clipped, in κ √d; never more than half of all."""
+START = 12.0
+"""The first bound is the root of the number of users over κ √d, divided by this; at least `FIRST_BOUND`."""
 TURN = 5.0
 """How fast the bound moves: if nobody of those who are to be clipped is, its logarithm falls by this in T steps."""
 LARGEST = 0.3
@@ -61,6 +64,12 @@ def clipped_sums(sums: UserSums, signed: FloatArray, slopes: Slopes) -> Gradient
 def quantile(one: float, num_features: int, num_users: FloatArray) -> FloatArray:
     """γ, the share of users that the bound is to leave as they are, shape of ``num_users``."""
     return np.asarray(1.0 - np.minimum(0.5, CLIPPED * one * np.sqrt(num_features) / num_users))
+
+
+def first_bound(least: float, one: float, num_features: int, num_users: FloatArray) -> FloatArray:
+    """Where the bound begins: a rule that looks at the number of users alone, as it is released; its shape."""
+    start = np.sqrt(num_users / (one * np.sqrt(num_features))) / START
+    return np.asarray(np.clip(np.maximum(start, least), *ENDS))
 
 
 def next_bound(bounds: FloatArray, within: FloatArray, target: FloatArray, steps: int) -> FloatArray:
@@ -107,13 +116,14 @@ def descend(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Models and last bounds of several runs.
 
-    Nesterov's momentum; the model is the mean of the last half of the iterates.
+    Nesterov's momentum; the model is the mean of the iterates by `pace.averaged`.
 
     Args:
         gradient: Of the users, bounded.
         mechanism: By the rule.
         num_users: m.
-        bound: How far a user moves the sum at most; where the bound follows, the first one.
+        bound: How far a user moves the sum at most; where the bound follows, the least that it may
+            begin with.
         noise: Of the runs.
         follows: Whether the bound follows the users.
         plan: How large the noise is.
@@ -129,9 +139,9 @@ def descend(
     reach = bound * mechanism.clip
     share = 1.0 if follows else min(reach, 1.0)
     times, mean = np.ones(runs), np.zeros((d, runs))
-    bounds = np.full(runs, bound)
+    bounds = first_bound(bound, plan.one, d, users) if follows else np.full(runs, bound)
     theta = before = np.zeros((d, runs))
-    kept, first = np.zeros((d, runs)), mechanism.average.first(mechanism.steps)
+    model, weight = np.zeros((d, runs)), np.zeros(runs)
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
@@ -140,7 +150,8 @@ def descend(
         before = theta
         direction = exact / (bounds * mechanism.clip) + plan.gradient * noise.gradient[step - 1]
         mean = pace.faded(mean, direction)
-        times = pace.growth(times, mean, plan.gradient, step, mechanism.steps)
+        agreeing = pace.agreement(mean, plan.gradient, step)
+        times = pace.growth(times, agreeing, step, mechanism.steps)
         theta = ahead - pace.step_length(plan.one, d, users, mechanism, share, times) * direction
         theta = theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
         if follows:
@@ -148,6 +159,5 @@ def descend(
             # The count is taken from half of all, so that a user moves it by half of one.
             count = within - num_users / 2.0 + plan.count * noise.count[step - 1]
             bounds = next_bound(bounds, count / users + 0.5, target, mechanism.steps)
-        if step >= first:
-            kept = kept + theta
-    return kept / (mechanism.steps - first + 1), bounds
+        model, weight = pace.averaged(model, weight, theta, agreeing, step)
+    return model, bounds

@@ -271,20 +271,21 @@ def _by_rule(
     if grid.number:
         released = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
         users = max(float(released) / grid.number, one)
-    known, bound = np.array([users]), np.array([cell.bound])
+    known = np.array([users])
+    bound = followed.first_bound(cell.bound, one, d, known) if follows else np.array([cell.bound])
     target = followed.quantile(one, d, known)
     share = 1.0 if follows else min(cell.bound * mechanism.clip, 1.0)
     times, mean = np.ones(1), np.zeros((d, 1))
     theta = before = np.zeros(d)
-    kept, first = np.zeros(d), mechanism.average.first(steps)
-    used = cell.bound
+    model, weight, used = np.zeros((d, 1)), np.zeros(1), cell.bound
     for step in range(1, steps + 1):
         beside.tell((step - 1) / steps, drawn=step > 1 or grid.number > 0)
         ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
         exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
         direction = noise.release(exact, grid.one) / CELLS
         mean = pace.faded(mean, direction[:, None])
-        times = pace.growth(times, mean, noise.scale / CELLS, step, steps)
+        agreeing = pace.agreement(mean, noise.scale / CELLS, step)
+        times = pace.growth(times, agreeing, step, steps)
         length = float(pace.step_length(one, d, known, mechanism, share, times)[0])
         before, theta = theta, ahead - length * direction
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
@@ -293,10 +294,9 @@ def _by_rule(
             released = noise.release(balance, grid.counts)[0]
             found = np.array([float(released) / (2.0 * grid.count * users) + 0.5])
             bound = followed.next_bound(bound, found, target, steps)
-        if step >= first:
-            kept = kept + theta
+        model, weight = pace.averaged(model, weight, theta[:, None], agreeing, step)
     unit = used * mechanism.clip / CELLS
-    return Model(kept / (steps - first + 1), facts, cell, noise.scale * unit, used)
+    return Model(model[:, 0], facts, cell, noise.scale * unit, used)
 
 
 def _as_entered(

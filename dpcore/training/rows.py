@@ -202,3 +202,12 @@ def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierR
     held = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
     order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
     return rows.of_users(np.sort(order[held:])), rows.of_users(np.sort(order[:held]))
+
+
+def together(some: ClassifierRows, others: ClassifierRows) -> ClassifierRows:
+    """The rows of some users and of others, whose codes follow."""
+    return ClassifierRows(
+        np.concatenate((some.features, others.features)),
+        np.concatenate((some.signs, others.signs)),
+        np.concatenate((some.users, others.users + some.num_users)),
+    )

@@ -31,7 +31,7 @@ class Method(enum.Enum):
 
 
 FIRST_BOUND = 0.25
-"""Where the bound of followed clipped sums begins, in rows; it is no choice: it goes where the users are."""
+"""Where the bound of followed clipped sums begins at least, in rows; no choice: it goes where the users are."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Cell:
         method: What is done.
         bound: h, in rows: real and above 0 for weights and clipped sums, whole and at least 1 for a cap. Smooth
             weights of h at most 1 average each user's rows (Epasto et al. 2020, claim 1, where every user has a
-            row); any method of h at least the largest user bounds nobody. Followed clipped sums begin there.
+            row); any method of h at least the largest user bounds nobody. Followed clipped sums begin there or above.
         clip: Norm to which a row's gradient is shortened, over that of the mechanism, in (0, 1]: below 1 it is to
             weights and caps what a bound below 1 is to clipped sums.
 

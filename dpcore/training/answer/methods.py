@@ -24,6 +24,7 @@ AVERAGES = {
     Average.LAST_HALF: "the average of the last half of the iterates",
     Average.LAST: "the last iterate",
 }
+RISING = "a weighted average of the iterates"
 
 
 def methods(found: TrainingFound, released: Model | None = None) -> Methods | None:
@@ -120,9 +121,11 @@ def _descent(p: TrainingParameters, cell: Cell, noise: str) -> str:
         )
     mechanism = by_rule(p.mechanism) if cell.method is Method.FOLLOWED else p.mechanism
     steps = wording.counted(mechanism.steps, "step")
-    how = "with momentum " if mechanism.pace is Pace.RULE else ""
+    by_rule_alone = mechanism.pace is Pace.RULE
+    how = "with momentum " if by_rule_alone else ""
+    averaged = RISING if by_rule_alone else AVERAGES[mechanism.average]
     return (
-        f"The model is {AVERAGES[mechanism.average]} of {steps} of projected gradient descent {how}on "
+        f"The model is {averaged} of {steps} of projected gradient descent {how}on "
         f"{LOSSES[p.loss]} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped to norm 1."
     )
 

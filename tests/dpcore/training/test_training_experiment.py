@@ -209,7 +209,17 @@ def test_more_runs_decide_where_a_table_does_not():
     assert asked.cells == question.cells[:2]
     assert asked.runs == 4 * 8
     assert asked.seed != question.seed
-    assert asked.splits == question.splits
+    # New splits, eight for two: in each cut of four parts every user is held out once.
+    assert len(asked.splits) == 8
+    for cut in (asked.splits[:4], asked.splits[4:]):
+        held = np.concatenate([test.features for _, test in cut])
+        assert sorted(held.tolist()) == sorted(
+            np.concatenate([side.features for side in question.splits[0]]).tolist()
+        )
+    assert all((train.num_users, test.num_users) == (90, 30) for train, test in asked.splits)
+    assert len({test.digest for _, test in asked.splits}) == 8
+    for train, test in asked.splits[:2]:
+        assert not {row.tobytes() for row in train.features} & {row.tobytes() for row in test.features}
     # Followed clipped sums answer within one standard error, and no further, of what the new runs say.
     for more, at in ((0.0005, 0), (0.02, 1), (-0.02, 0)):
         scores = np.zeros_like(asked.empty().scores)

@@ -238,7 +238,8 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
     users = max(n + kappa / math.sqrt(0.03) * number_noise, kappa)
     gamma = 1 - min(0.5, 12 * kappa * math.sqrt(d) / users)
     sigma = kappa * math.sqrt(steps / 0.94)
-    theta, before, h, iterates, longer, directions = np.zeros(d), np.zeros(d), 0.25, [], 1.0, []
+    theta, before, iterates, longer, directions, weights = np.zeros(d), np.zeros(d), [], 1.0, [], []
+    h = max(0.25, math.sqrt(users / (kappa * math.sqrt(d))) / 12)
     longest_step = 1.0
     for t in range(steps):
         v = theta + 0.9 * (theta - before)
@@ -253,11 +254,13 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
         directions.append(total / h + sigma * noise[t])
         count += kappa / 2 * math.sqrt(steps / 0.03) * count_noise[t]
         b = (count + users / 2) / users
+        # Weights 0.05 · 0.95^k of the directions so far, the newest first.
+        fading = 0.05 * 0.95 ** np.arange(len(directions))
+        mean = fading @ np.array(directions[::-1])
+        by_noise = d * sigma**2 * np.sum(fading**2)
+        forgets = 0.95 if mean @ mean > 2 * by_noise else 1.0
+        weights = [forgets * weight for weight in weights] + [t + 1.0]
         if t >= 70:
-            # Weights 0.05 · 0.95^k of the directions so far, the newest first.
-            fading = 0.05 * 0.95 ** np.arange(len(directions))
-            mean = fading @ np.array(directions[::-1])
-            by_noise = d * sigma**2 * np.sum(fading**2)
             longer = min(1.05 * longer, 3.0) if mean @ mean > 3.5 * by_noise else max(longer / 1.05, 1.0)
             longest_step = max(longest_step, longer)
         eta = min(0.1 * 5 * longer / (kappa * math.sqrt(d) * steps), 0.75 / (0.25 * users))
@@ -265,7 +268,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
         theta = theta / max(1.0, np.linalg.norm(theta) / 20)
         h = min(max(h * math.exp(min(max(5 / steps * (gamma - b) / (1 - gamma), -0.3), 0.3)), 1e-3), 100.0)
         iterates.append(theta)
-    return np.mean(iterates[100:], axis=0), longest_step
+    return np.average(iterates, axis=0, weights=weights), longest_step
 
 
 # With a strong signal the minimum is far, and steps grow; with a weak one they hardly do.
@@ -323,7 +326,7 @@ def test_a_step_has_the_size_that_the_rule_promises():
         before, theta = theta, ahead - eta * plan.gradient * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * pace.NOISE_NORM < root_mean_square < 1.05 * pace.NOISE_NORM
-    # The mean of the last half has less.
+    # The mean over steps has less.
     found = descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(400))
     assert 0.5 * pace.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
 
