@@ -215,7 +215,9 @@ def headline(found: PrivateFound) -> str:
     if found.data.release is not None:
         name = NUMBER_NAMES[found.parameters.wanted]
         return f"Take {wording.number(found.best)} as the {name}; it may be published."
-    return "Choose the number directly." if is_direct(found) else "Choose on a private copy."
+    way = "Choose the number directly" if is_direct(found) else "Choose on a private copy"
+    # Its median may be the larger one.
+    return f"{way}." if found.copies.at is None else f"{way}: its bad draws cost less."
 
 
 def detail(found: PrivateFound) -> str:
@@ -229,10 +231,12 @@ def detail(found: PrivateFound) -> str:
         return "The cost is the share of users by which the number misses the quantile."
     # Two lines beside the figure, whatever the numbers.
     said = f"Extra {error_name(found.parameters)} against choosing in the clear."
-    other, copy = ("Private copy", found.copies.at) if is_direct(found) else ("Direct choice", found.direct)
+    other, copy = (
+        ("a private copy", found.copies.at) if is_direct(found) else ("a direct choice", found.direct)
+    )
     if copy is None:
         return said
-    return f"{said} {other}: {brief(copy.percentile_95)} or more."
+    return f"{said} 1 in 20 of {other}: {brief(copy.percentile_95)} or more."
 
 
 def numbers(found: PrivateFound) -> tuple[Number, ...]:

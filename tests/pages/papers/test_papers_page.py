@@ -14,6 +14,8 @@ FIGURE = FIGURES[0].key
 
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     at = open_app("Reproduce")
+    assert figure_keys(at) == ["paper_amin_figure_3"]
+    fine(at.selectbox(key="papers.figure").set_value("huang-table-1").run())
     assert figure_keys(at) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
     assert [m.value for m in at.markdown].count(

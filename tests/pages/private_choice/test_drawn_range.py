@@ -172,7 +172,7 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     filled(at, unit=-1.0)
     told = shown_texts(fine(at.run()))
     assert "Smallest distance of an end must lie between" in told
-    assert "Choose the number directly." in told
+    assert "Choose the number directly" in told
     assert "private_range_draw" not in {button.key for button in at.button}
 
 
