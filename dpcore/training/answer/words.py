@@ -103,10 +103,12 @@ def headline(found: TrainingFound) -> str:
 
 
 def good_enough(found: TrainingFound) -> str:
-    """From where to where the bound costs little; empty where none is of use, or it follows the users."""
+    """From where to where the bound costs little, a line; empty where none is of use."""
     assert found.best is not None
-    if found.is_useless or found.cell(found.best.at).method is Method.FOLLOWED:
+    if found.is_useless:
         return ""
+    if found.cell(found.best.at).method is Method.FOLLOWED:
+        return "there is no bound to choose."
     low, high = found.best.low, found.best.high
     tried = found.bounds(found.cell(found.best.at).method)
     if low == high:
