@@ -71,6 +71,13 @@ def look_in_a_narrow_window(page: Page, what: str) -> None:
     assert max(wider) <= 1, what
     assert violations(page, dark=True) == [], what
     assert page.get_by_role("tab").count() <= MOST_TABS, what
+    # Names along the axis do not run into each other; slanted ones and those of three lines may share a place.
+    meeting = """e => {
+        const names = e._fullLayout.xaxis.tickangle === 0 ? [...e.querySelectorAll('.xtick text')] : [];
+        const boxes = names.filter(t => t.querySelectorAll('.line').length < 3).map(t => t.getBoundingClientRect());
+        return boxes.filter((box, k) => k && box.left < boxes[k - 1].right - 1).length;
+    }"""
+    assert main_figure(page).evaluate(meeting) == 0, what
     computed = page.get_by_role("tab", name=layout.COMPUTED)
     if computed.count():
         computed.evaluate("e => e.click()")

@@ -103,6 +103,24 @@ function pageLook(element) {
   };
 }
 
+// Room at the left and right of a plot, about: margins and numbers.
+const BESIDE = 90;
+const pen = document.createElement("canvas").getContext("2d");
+
+// Names along an axis that would run into each other, as on a phone, are slanted; those of three lines would then, too.
+function slant(axis, data, name, width, family) {
+  if (axis?.type !== "category" || !name.startsWith("xaxis")) return;
+  const of = name.replace("axis", "");
+  const names = [...new Set(data.filter((trace) => (trace.xaxis ?? "x") === of).flatMap((trace) => Array.from(trace.x ?? [])))];
+  const lines = names.map((text) => String(text).split("<br>"));
+  if (lines.some((line) => line.length > 2)) return;
+  const room = (width - BESIDE) / names.length;
+  pen.font = `${axis.tickfont?.size ?? 12}px ${family || "sans-serif"}`;
+  const wide = (text) => (text ? pen.measureText(text).width : 0);
+  const meets = (text, next) => text && next && (wide(text) + wide(next)) / 2 + 4 > room;
+  if (lines.some((line, k) => line.some((text, row) => meets(text, lines[k + 1]?.[row])))) axis.tickangle = -40;
+}
+
 // The figure's template, completed by what the page looks like; what the template says itself holds.
 function template(own, look) {
   const font = { color: look.text, size: 12 * look.scale };
@@ -329,6 +347,7 @@ class Figure {
       const count = this.broken.get(axis?.title?.text);
       if (count) axis.title.text = inLines(axis.title.text, count);
     }
+    for (const [name, axis] of Object.entries(layout)) slant(axis, figure.data, name, this.width, look.font);
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
     const left = this.zoomed.size ? outside({ data: figure.data, layout }) : [];
     if (left.length) layout.annotations = [...(layout.annotations ?? []), whatIsOutside(left)];
