@@ -88,28 +88,41 @@ def pytest_runtest_makereport(
     return report
 
 
+@dataclass
+class Server:
+    """The one server that the whole session shares; started anew, it stands at the same address."""
+
+    app: helpers.RunningApp
+
+    def warm(self) -> None:
+        """As `make app` does: else a test that opens a page by its address meets a dialog "Page not found"."""
+        assert helpers.launcher.answers(f"{self.app.url}/_stcore/script-health-check", helpers.START_LIMIT)
+
+    def stop(self) -> None:
+        """As if its computer went down."""
+        self.app.process.kill()
+        self.app.process.wait()
+
+    def start(self, **environment: str) -> None:
+        """Start it anew where it stood, not warmed: its first request comes from the test."""
+        port = int(self.app.url.rpartition(":")[2])
+        log = self.app.log.with_name(f"server-{len(helpers.started)}.log")
+        self.app = helpers.start_app(log, port=port, **environment)
+
+
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server behind `app_url`, for tests that stop it and start it anew."""
+    one = Server(helpers.start_app(tmp_path_factory.mktemp("server") / "server.log"))
+    one.warm()
+    yield one
+    one.app.stop()
+
+
+@pytest.fixture(scope="session")
+def app_url(server: Server) -> str:
     """The address of one server that the whole session shares."""
-    app = helpers.start_app(tmp_path_factory.mktemp("server") / "server.log")
-    # As `make app` does: else a test that opens a page by its address meets a dialog "Page not found".
-    assert helpers.launcher.answers(f"{app.url}/_stcore/script-health-check", helpers.START_LIMIT)
-    yield app.url
-    app.stop()
-
-
-@pytest.fixture
-def start_app(tmp_path: Path) -> Iterator[Callable[[], helpers.RunningApp]]:
-    """A function that starts a server of the test's own, whose first request the test makes."""
-    apps: list[helpers.RunningApp] = []
-
-    def start() -> helpers.RunningApp:
-        apps.append(helpers.start_app(tmp_path / f"server-{len(apps)}.log"))
-        return apps[-1]
-
-    yield start
-    for app in apps:
-        app.stop()
+    return server.app.url
 
 
 def browser_flags() -> list[str]:

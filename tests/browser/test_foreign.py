@@ -1,26 +1,20 @@
-"""A hostile page in the person's own browser, beside the app; and the app as a public demo."""
+"""A hostile page in the person's own browser, beside the app."""
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, WebSocket, expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from playwright.sync_api import Browser, expect
 
-from dpcore import mean
-from dpcore.common import wording
-from dpcore.data import samples
-from pages.shared.base import demo
-from pages.shared.server.guard import DEMO_TAKES_NOTHING, WRONG_HOST
+from pages.shared.server.guard import WRONG_HOST
 from tests import foreign
 from tests.browser import browser as helpers
-from tests.browser.browser import RunningApp, listen, settle
+from tests.browser.browser import listen, settle
 from tests.browser.conftest import browser_flags
 
 # What a hostile page can try, each with how it ended. A websocket or a request that never ends fails the test.
@@ -121,65 +115,3 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
             hostile.close()
             app.stop()
         assert network.heard == []
-
-
-UPLOAD = """session => {
-    const token = document.cookie.match(/_streamlit_xsrf=([^;]+)/)[1];
-    const body = new FormData();
-    body.append("file", new Blob(["user\\na\\n"]), "x.csv");
-    return fetch("/_stcore/upload_file/" + session + "/x", {method: "PUT", body, headers: {"X-Xsrftoken": token}})
-        .then(async answer => [answer.status, await answer.text()]);
-}"""
-
-
-def test_a_public_demo_shows_samples_and_takes_nothing(
-    start_app: Callable[[], RunningApp],
-    page: Page,
-    app_url: str,
-    expected_problems: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sessions: list[str] = []
-
-    def note(payload: str | bytes) -> None:
-        if isinstance(payload, bytes):
-            message = ForwardMsg.FromString(payload)
-            if message.WhichOneof("type") == "new_session":
-                sessions.append(message.new_session.initialize.session_id)
-
-    def connected(socket: WebSocket) -> None:
-        socket.on("framereceived", note)
-
-    page.on("websocket", connected)
-    # The very upload that a demo must refuse is one that the app takes elsewhere.
-    page.goto(f"{app_url}/mean")
-    settle(page)
-    assert page.evaluate(UPLOAD, sessions[-1]) == [204, ""]
-
-    monkeypatch.setenv(demo.SERVED, "1")
-    app = start_app()
-    assert helpers.launcher.answers(f"{app.url}/_stcore/script-health-check", helpers.START_LIMIT)
-    page.goto(f"{app.url}/your-data")
-    settle(page)
-    page.get_by_text("Upload a file").click()
-    settle(page)
-    expect(page.get_by_text("This is a public demo: uploads and paths are switched off")).to_be_visible()
-    expect(page.locator("input[type=file]")).to_have_count(0)
-    expect(page.get_by_role("textbox", name="Or the path of a file")).to_have_count(0)
-    expected_problems.append("403")
-    assert page.evaluate(UPLOAD, sessions[-1]) == [403, DEMO_TAKES_NOTHING]
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Mean").click()
-    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
-    settle(page)
-    problem = mean.MeanProblem(
-        samples.load("online-retail-lines").histogram,
-        1.0,
-        1.0,
-        0.25,
-        target=mean.Target.TABLE,
-        user_share=0.2,
-    )
-    best = wording.counted(mean.best_cap(problem).max_contributions, "row")
-    number = page.locator(".st-key-mean_card .sweetspot-number .value")
-    expect(number).to_have_text(re.compile(f"^{re.escape(best)}"))
-    page.remove_listener("websocket", connected)

@@ -53,6 +53,9 @@ async function wake({ token, address }) {
   }
 }
 function follow({ data, parentElement }) {
+  // Another session answers in this one's place: where a run was cut short before the connection was lost, Streamlit asks
+  // for one by itself, with the address that was opened. The one that stands there now holds what was moved since.
+  if (session && session.token !== data.token) return window.location.reload();
   watch(data);
   const { pathname, search } = window.location;
   const wanted = data.query ? `?${data.query}` : "";
