@@ -1,15 +1,14 @@
-"""What the first screen of a page shows, and the way from a file to a number."""
+"""What the first screen of a page shows."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
-
 from playwright.sync_api import Locator, Page, expect
 
+from pages.shared.base import catalogue
 from pages.shared.screen import layout
 from tests.browser.accessible import violations
 from tests.browser.browser import settle
-from tests.browser.test_journeys import SHOP_EVENTS, go_to
+from tests.browser.test_journeys import go_to
 
 SCREEN = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 900}
@@ -99,18 +98,8 @@ def a_demonstration_says_so(page: Page) -> None:
     expect(page.locator(".st-key-shell_data")).not_to_contain_text("Shop")
 
 
-HERE = (
-    "Start",
-    "Quantile",
-    "Sum and count",
-    "Per group",
-    "Learning under a bound",
-    "Regression",
-    "Your data",
-    "Reproduce",
-)
-"""Pages whose own journeys begin with other data than a newcomer has; the first screens of the others are looked at
-there."""
+ELSEWHERE = ("Choose privately", "The largest gap", "Training")
+"""Pages with a journey of their own, whose first screens are looked at there."""
 
 
 # Narrow windows are looked at on private data (`test_looks`), where there is more to show.
@@ -119,57 +108,10 @@ def test_the_figure_is_whole_and_there_is_little_to_read(page: Page, app_url: st
     page.goto(app_url)
     settle(page)
     assert violations(page, "body") == []
-    for title in HERE:
+    for title in (spec.title for spec in catalogue.PAGES):
+        if title in ELSEWHERE:
+            continue
         go_to(page, title)
         if title == "Quantile":
             a_demonstration_says_so(page)
         look_at_first_screen(page, MOST_WORDS, title)
-
-
-def test_from_a_file_to_a_number_back_and_forward_and_a_reload_says_what_is_gone(
-    page: Page, app_url: str
-) -> None:
-    page.set_viewport_size(SCREEN)
-    page.goto(f"{app_url}/your-data")
-    settle(page)
-    page.get_by_text("Upload a file").click()
-    settle(page)
-    page.locator("input[type=file]").set_input_files(SHOP_EVENTS)
-    settle(page)
-    # While it waits, what is in use stands aside.
-    expect(page.locator(".st-key-in_use")).to_have_count(0)
-    page.get_by_role("button", name="Use these data").click()
-    settle(page)
-    expect(page.locator(".st-key-shell_data")).to_contain_text("shop_events.csv")
-    # The bar says which column answers what, and leads there.
-    offers = page.locator(".st-key-your_data_offers")
-    expect(offers).to_contain_text("amount →")
-    offers.get_by_role("link", name="Mean").click()
-    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
-    settle(page)
-    # Of private values the range is asked for, and no answer stands before that.
-    expect(page.get_by_role("spinbutton", name="Lowest value L")).to_be_visible()
-    expect(page.locator(".st-key-mean_card")).to_have_count(0)
-    for label, number in (("Lowest value L", "0"), ("Highest value U", "100")):
-        page.get_by_role("spinbutton", name=label).fill(number)
-        page.get_by_role("spinbutton", name=label).press("Enter")
-        settle(page)
-    expect(page.locator(".st-key-mean_card h2")).to_contain_text("Keep at most")
-    # Nothing that may have been read off the values is in the address: the range is what every release states.
-    assert set(parse_qs(urlsplit(page.url).query)) == {
-        "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "target", "likeness", "upload",
-    }  # fmt: skip
-    page.go_back()
-    settle(page)
-    page.go_forward()
-    settle(page)
-    expect(page.locator(".st-key-shell_data")).to_contain_text("shop_events.csv")
-    assert "upload=1" in page.url
-    assert "shop_events" not in page.url
-    page.goto(page.url)
-    settle(page)
-    expect(page.locator(".st-key-link_problems")).to_contain_text(
-        "Uploaded data were in use, and they are gone"
-    )
-    expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
-    assert "upload" not in page.url

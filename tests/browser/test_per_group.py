@@ -1,11 +1,10 @@
-"""Per group in a real browser: from the sample events to the best pair, and its program, which is run."""
+"""Per group in a real browser: from the sample events to the best pair, and one of one's own."""
 
 from __future__ import annotations
 
 import re
 from itertools import product
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore.data import samples
@@ -13,8 +12,7 @@ from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from tests.browser.browser import ROOT, settle
-from tests.browser.test_journeys import go_to, press
+from tests.browser.browser import settle
 
 
 def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
@@ -59,12 +57,8 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
 
 
-def test_from_the_sample_events_to_the_best_pair_and_a_program_that_runs(
-    page: Page, app_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page.goto(f"{app_url}/your-data?link=1&data=shop-events")
-    settle(page)
-    go_to(page, "Per group")
+def test_the_best_pair_of_the_sample_events_and_one_dragged(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/per-group?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     facet = samples.load("shop-events").pairs
     assert facet is not None
     problem = PerGroupProblem(UserGroupPairs.from_facet(facet), PerGroupParameters(DEFAULT_EPSILON))
@@ -81,23 +75,3 @@ def test_from_the_sample_events_to_the_best_pair_and_a_program_that_runs(
     assert marked == [[l0, linf]]
 
     both_bounds_are_dragged(page, l0, linf)
-
-    press(card.get_by_role("button", name="Code for your library"))
-    dialog = page.get_by_role("dialog")
-    press(dialog.get_by_role("radio", name=f"Pair, {l0} × {linf}"))
-    press(dialog.get_by_role("radio", name="Plain Python"))
-    text = dialog.get_by_test_id("stCode").inner_text()
-    assert f"MAX_GROUPS = {l0}" in text
-    assert f"MAX_ROWS = {linf}" in text
-    assert "GROUP = 'product'" in text.replace('"', "'")
-    monkeypatch.chdir(ROOT)
-    names: dict[str, object] = {}
-    exec(compile(text, "program", "exec"), names)
-    noisy = names["noisy"]
-    assert isinstance(noisy, list)
-    assert len(noisy) == problem.pairs.num_groups
-
-    page.keyboard.press("Escape")
-    settle(page)
-    press(page.get_by_role("tab", name="Error of each group"))
-    expect(page.get_by_text("by their whole size or more").first).to_be_visible()

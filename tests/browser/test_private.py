@@ -1,4 +1,4 @@
-"""Choose privately in a real browser: a number drawn, a copy released and used on Mean, and back."""
+"""Choose privately in a real browser: the first screen, and numbers drawn."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
         assert 0.0 < result["y"] - (after["y"] + after["height"]) < 120.0
 
 
-def test_two_numbers_then_a_copy_then_back(page: Page, app_url: str) -> None:
+def test_two_numbers_are_drawn_where_they_belong(page: Page, app_url: str) -> None:
     page.set_viewport_size(SCREEN)
     page.goto(f"{app_url}/choose-privately")
     settle(page)
@@ -55,31 +55,4 @@ def test_two_numbers_then_a_copy_then_back(page: Page, app_url: str) -> None:
         assert box["y"] + box["height"] <= 800
     expect(page.get_by_text("nothing needs protecting").first).to_be_visible()
     numbers_drawn_stand_below_their_button_and_nothing_moves(page)
-    page.set_viewport_size(SCREEN)
-    settle(page)
     expect(page.get_by_text("in 3 releases").first).to_be_visible()  # What the next draw would come to.
-    expect(page.locator(".st-key-shell_data")).to_contain_text("Spent on these data")
-    page.get_by_role("button", name="Code for your library").first.click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_test_id("stCode")).to_contain_text("import")
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    settle(page)
-    page.get_by_role("button", name="Release a private copy").click()
-    released = page.locator(".st-key-private_released")
-    expect(released.get_by_text("discrete Laplace").first).to_be_visible()
-    settle(page)
-    # The page is drawn anew when copies are simulated.
-    expect(page.get_by_test_id("stProgress")).to_have_count(0)
-    settle(page)
-    with page.expect_download() as download:
-        released.get_by_role("button", name="Released histogram (CSV)").click()
-    assert "DP-release-epsilon-0.1" in download.value.suggested_filename
-    released.get_by_role("link", name="Mean on the release").click()
-    expect(page.locator(".st-key-mean_card")).to_be_visible()
-    settle(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Choose privately").click()
-    settle(page)
-    page.get_by_role("button", name="Back to the original data").click()
-    expect(page.locator(".st-key-private_released")).to_have_count(0)
-    settle(page)
