@@ -130,7 +130,7 @@ def _nothing() -> None:
 def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
     """The steps, as the page stands."""
     data, card = session.dataset(), run.shown
-    name = INVENTED if run.invented else data.name
+    name = "invented" if run.invented else data.name
     if len(name) > LONGEST_NAME:
         name = textwrap.shorten(name, LONGEST_NAME, placeholder="").rstrip(" :,;(-")
         if len(name) < LONGEST_NAME / 2:  # A long first word.
