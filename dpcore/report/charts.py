@@ -13,12 +13,13 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
 
+_find = importlib.import_module("_plotly_utils.optional_imports").get_module
 _LOOK_FOR_LIBRARIES = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "plotly.basedatatypes")
 
 
 def _whole_module(name: str, should_load: bool = True) -> Any:
     """What Plotly 7's own function returns, the module or None, once all of the module is there."""
-    module = importlib.import_module("_plotly_utils.optional_imports").get_module(name, should_load)
+    module = _find(name, should_load)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return importlib.import_module(name)  # It waits for the thread that is at it.
     return module
