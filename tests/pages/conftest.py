@@ -11,6 +11,7 @@ import pytest
 from dpcore.private_choice import comparison
 from dpcore.quantile import mechanism
 from dpcore.training import experiment
+from pages.shared import shell
 from pages.shared.report import take_away
 
 ALL_COPIES, COPIES_OF_ONE = comparison.copy_curves, comparison.copy_cost
@@ -74,8 +75,17 @@ def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def taken(monkeypatch):
+def taken():
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
     found = {}
-    monkeypatch.setattr(take_away, "_files", lambda stem, disclosure, content: found.update({stem: content}))
-    return found
+    with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
+        patch.setattr(take_away, "_files", lambda stem, disclosure, content: found.update({stem: content}))
+        yield found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settled_memory() -> Iterator[None]:
+    """What a server does once is done again after caches were cleared; `tests/conftest.py` does it for the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell, "settle_memory", lambda: True)
+        yield

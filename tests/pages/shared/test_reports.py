@@ -47,11 +47,16 @@ WHOLE = (
 """Whose answer is one object."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def all_runs():
+    """As a script makes them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "fill", FILL)
+        yield
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
-    name, taken, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(experiment, "fill", FILL)  # All runs, as a script makes them.
+def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(name, taken, tmp_path):
     case = CASES[name]
     at = opened(case)
     words = raw_texts(at)
