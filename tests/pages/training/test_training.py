@@ -56,10 +56,11 @@ from tests.pages.driving import (
 )
 
 TITLE = "Training"
-SMALL = {"source": "generated", "num_users": "90", "informative": "2", "runs": "12", "splits": "3"}
+# As many runs as are made at once; nobody has more than six rows, so that there are few bounds to try.
+SMALL = {"source": "generated", "num_users": "60", "informative": "2", "runs": "9", "splits": "3"}
 LINK = {"link": "1", "epsilon": "1"} | SMALL
 PARAMETERS = TrainingParameters(
-    1.0, source=DataSource.GENERATED, num_users=90, informative=2, runs=12, splits=3
+    1.0, source=DataSource.GENERATED, num_users=60, informative=2, runs=9, splits=3
 )
 AVERAGES = Cell(Method.SMOOTH, 1.0)
 MADE = PARAMETERS.generator.generate()
@@ -215,7 +216,7 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
         (1e-3, "Not clear whether training beats guessing with this budget."),
     ):
         sway = np.array([-0.05, 0.02, 0.03])
-        scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(12) % 3]
+        scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(9) % 3]
         found = view(small.parameters, Table(small.table.experiment, scores))
         assert (found.is_useless, found.is_unclear) == (more > 1, more < 1)
         said = said_of(found)
@@ -248,10 +249,10 @@ def test_labels_on_one_side_are_an_input_error():
 
 
 def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
-    asked = question()
+    parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
-    experiment.fill(asked.empty(), on_more=seen.append, should_stop=lambda: bool(seen))
-    first = view(table=seen[0])
+    experiment.fill(question(parameters).empty(), on_more=seen.append, should_stop=lambda: bool(seen))
+    first = view(parameters, seen[0])
     assert first.runs == (0, 10)
     figure = plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
@@ -307,7 +308,7 @@ def test_the_page_shows_what_the_core_finds(page, whole):
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
     said = shown_texts(at)
-    assert "12 runs of every method at every bound, on 3 splits" in said
+    assert "9 runs of every method at every bound, on 3 splits" in said
     assert "Curves are simulated" in said
     assert "public input" in said
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
@@ -372,7 +373,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     at = open_tab(page, "Release")
     assert "Spent on these data" not in shown_texts(at)
-    assert "all 90 users" in shown_texts(at)
+    assert "all 60 users" in shown_texts(at)
 
     def fails(self, argument):
         raise InvalidInput(["the sampler broke off"])
@@ -431,7 +432,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     monkeypatch.undo()
     at.button(key="training_go_on").click()
     settled(fine(at.run()))
-    assert "12 runs of every method at every bound" in shown_texts(at)
+    assert "9 runs of every method at every bound" in shown_texts(at)
     assert_methods(chart(at, "training_methods_loss"), whole, whole.summary(Measure.LOSS, Over.ROWS).mean)
 
 
@@ -549,8 +550,8 @@ def _cut(loaded):
 
 
 def test_a_large_table_has_a_first_look(monkeypatch):
-    # With a threshold of a hundred rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "LOOK_ROWS", 40)
+    # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
+    monkeypatch.setattr(experiment, "LOOK_ROWS", 20)
     look = experiment.first_look(question())
     known = experiment.references(look)
     table = experiment.fill(look.empty())
@@ -582,7 +583,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         assert "Stopped after a first look" in shown_texts(at)
         at.button(key="training_go_on").click()
         settled(fine(at.run()))
-        assert "12 runs of every method at every bound" in shown_texts(at)
+        assert "9 runs of every method at every bound" in shown_texts(at)
 
 
 def test_ranges_of_public_rows_are_proposed():
