@@ -70,7 +70,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     )
     if demonstration:
         with places.answer:
-            stand_ins.bring("Invented groups: bring yours")
+            stand_ins.bring("Bring groups")
 
 
 def show_progress(stage: Stage, places: layout.Places) -> None:

@@ -117,9 +117,13 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
         "e => (e._fullLayout.annotations ?? []).some(({ text }) => text.startsWith('Outside this view: Best'))",
         arg=plot.element_handle(),
     )
+    code = page.get_by_role("button", name="Code for your library")
+    beside = code.bounding_box()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         step(page, plot, key)
         assert place(page, plot) == before
+        # However many lines the answer takes, the buttons beside the figure stay where they are.
+        assert code.bounding_box() == beside
     # The curves of the next range are drawn over the pale ones of the last movement, which no legend names.
     names = plot.evaluate("e => e._fullData.map(t => [t.name, t.showlegend])")
     assert ["Total, smooth weights, before", False] in names

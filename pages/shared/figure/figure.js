@@ -153,6 +153,7 @@ function enlarge(data, layout, scale) {
     if (typeof marker?.size === "number") marker.size *= scale;
     if (textfont?.size) textfont.size *= scale;
   }
+  for (const axis of Object.values(layout)) if (axis?.tickfont?.size) axis.tickfont.size *= scale;
   for (const note of layout.annotations ?? []) if (note.font?.size) note.font = { ...note.font, size: note.font.size * scale };
 }
 
@@ -347,12 +348,12 @@ class Figure {
       const count = this.broken.get(axis?.title?.text);
       if (count) axis.title.text = inLines(axis.title.text, count);
     }
-    for (const [name, axis] of Object.entries(layout)) slant(axis, figure.data, name, this.width, look.font);
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
     const left = this.zoomed.size ? outside({ data: figure.data, layout }) : [];
     if (left.length) layout.annotations = [...(layout.annotations ?? []), whatIsOutside(left)];
     const data = structuredClone([...behind, ...figure.data]);
     if (look.scale !== 1) enlarge(data, layout, look.scale);
+    for (const [name, axis] of Object.entries(layout)) slant(axis, figure.data, name, this.width, look.font);
     return { data, layout };
   }
 

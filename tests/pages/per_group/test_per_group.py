@@ -368,7 +368,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="a group in each row"):
         answered(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert [link.proto.label for link in at.get("page_link")][-1] == "Invented groups: bring yours"
+    assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
