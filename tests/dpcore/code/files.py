@@ -245,6 +245,9 @@ def run(nasty: Nasty, library: Library, which: Released, **bounds: Any) -> dict[
 def check(nasty: Nasty, library: Library, folder: Path) -> None:
     """Run programs in the working folder: users, rows under a bound of two, and totals are what stands in the file.
 
+    OpenDP's programs take a tenth of a second each and read a file by the code that plain Python's have: of files that
+    no further library is tried on, users and rows are counted together there.
+
     Args:
         nasty: The file.
         library: Whose programs.
@@ -252,7 +255,7 @@ def check(nasty: Nasty, library: Library, folder: Path) -> None:
     """
     (folder / nasty.name).write_bytes(nasty.content())
     assert len(nasty.sizes()) < nasty.capped_rows(2) < len(nasty.rows)
-    for most in (1, 2):
+    for most in (2,) if library is Library.OPENDP and nasty not in NASTY.values() else (1, 2):
         count = run(nasty, library, Released.COUNT, max_rows=most)["count"]
         # Noise of scale 0.002: it is off by half with probability e^-250.
         assert abs(count - nasty.capped_rows(most)) < 0.5, (library, most, count)
