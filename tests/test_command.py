@@ -120,11 +120,12 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
 def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
     tickets = str(samples.FOLDER / "support_tickets.csv")
     asked = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
+    short = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
     answer = ss.training_bound(
-        tickets, **asked, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, runs=2, steps=2
+        tickets, **asked, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, **short
     )
     words = "--user customer --label escalated --features words --features channel --epsilon 1"
-    more = "--levels channel=email,phone --ranges words=0,400 --runs 2 --steps 2"
+    more = "--levels channel=email,phone --ranges words=0,400 --runs 2 --splits 1 --pace entered --steps 2"
     assert run("training", tickets, *words.split(), *more.split())[:2] == (0, f"{answer}\n")
     code, out, err = run("training", tickets, *words.split())
     assert (code, out) == (2, "")

@@ -155,7 +155,7 @@ def test_every_other_question_answers():
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
     made = training_data.generated(TRAINING.generator)
-    trained = ss.training_bound(made, epsilon=1, runs=2, steps=2)
+    trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).dataset()
     weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
@@ -180,13 +180,15 @@ def test_every_other_question_answers():
 
 
 TICKETS = samples.FOLDER / "support_tickets.csv"
+SHORT = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
+"""Of a training; by the rule it takes 200 steps."""
 LABELLED = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
 
 
 def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     frame = pd.read_csv(TICKETS)
-    listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, "runs": 2, "steps": 2}
-    trained = [ss.training_bound(one, **LABELLED, **listed) for one in (frame, TICKETS, str(TICKETS))]
+    listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}
+    trained = [ss.training_bound(one, **LABELLED, **listed) for one in (frame, str(TICKETS))]
     assert {said(one) for one in trained} == {said(trained[0])}
     held = trained[0].brought.dataset.table
     assert held.feature_names == ("intercept", "words", "channel: phone")
@@ -341,7 +343,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.learning_bound(events, own_cap=3, **one),
         ss.weights_gain(events, **one),
         ss.private_bound(events, wanted="sum", **one),
-        ss.training_bound(num_users=30, source="generated", runs=2, steps=2, **one),
+        ss.training_bound(num_users=30, source="generated", runs=2, splits=1, **one),
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
     plots = [make() for answer in answers for make in answer.plots.values()]

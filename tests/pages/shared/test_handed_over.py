@@ -58,8 +58,9 @@ def test_the_page_has_the_answer_the_data_and_the_settings(opened):
 def test_a_table_of_the_pages_own_comes_with_its_ranges(opened):
     tickets = pd.read_csv(samples.FOLDER / "support_tickets.csv")
     asked = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 2}
+    short = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
     answer = ss.training_bound(
-        tickets, **asked, levels={"channel": ["email", "chat"]}, ranges={"words": (0, 300)}, runs=2, steps=2
+        tickets, **asked, levels={"channel": ["email", "chat"]}, ranges={"words": (0, 300)}, **short
     )
     at, _ = opened(answer)
     held = at.session_state["training.loaded"]
