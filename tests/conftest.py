@@ -31,7 +31,7 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("landing"), derandomize=False)
 SEARCHING = os.environ.get("SWEETSPOT_SEARCH", "")
-FEW, SHARE = 20, 0.5
+FEW, SHARE = 15, 1 / 3
 """Of the examples that a test asks for, a landing draws this share, and at least so many: the same ones come again and
 again there, and it is for `make test-long` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")

@@ -91,7 +91,7 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
 
     smooth = model.best_smooth()
     smallest = min(len(rows) for rows in per_user)
-    grid = np.linspace(smallest, most, 4001)
+    grid = np.linspace(smallest, most, 801)
     on_grid = model.smooth(grid).error(unit_noise)
     assert smooth.certificate.value <= on_grid.min() * (1 + 1e-12)
     assert smooth.certificate.proves(1e-9)

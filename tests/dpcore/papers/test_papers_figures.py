@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 from pathlib import Path
 
@@ -32,22 +33,27 @@ SURE = 0.002
 
 AS_ELSEWHERE = {"krichene-figure-3": (0.25, 0.5)}
 """Two values whose trainings other figures have, too."""
+SEARCHING = bool(os.environ.get("SWEETSPOT_SEARCH"))
 
 
-def two_values(of: PaperFigure) -> tuple[float, float]:
-    """Two that are far apart: the first and one in the middle."""
-    return AS_ELSEWHERE.get(of.key, (of.values[0], of.values[len(of.values) // 2]))
+def some_values(of: PaperFigure) -> tuple[float, ...]:
+    """Two that are far apart: the first and one in the middle; of figures with noise the latter, unless it is searched.
+
+    One is enough to see that a figure is no longer what is computed: all values have the same code, seeds and data.
+    """
+    two = AS_ELSEWHERE.get(of.key, (of.values[0], of.values[len(of.values) // 2]))
+    return two if of.exact or SEARCHING else two[1:]
 
 
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
 @pytest.mark.parametrize("key", [of.key for of in FIGURES])
-def test_two_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
+def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
     of = named(key)
     held = of.stored
     assert held is not None
     assert held.values == of.values
     assert len(held.seeds) == (1 if of.exact else of.runs)
-    found = of.compute((NEW,), two_values(of))
+    found = of.compute((NEW,), some_values(of))
     assert found is not None
     for line in range(len(of.lines)):
         for column, value in enumerate(found.values):
