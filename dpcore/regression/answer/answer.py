@@ -33,7 +33,7 @@ def answered(
     """
     of = find(data, parameters) if found is None else found
     return Answer(
-        headline="Weight the rows instead of bounding them.",
+        headline="Weight the rows, do not bound them.",
         detail=words.detail(of),
         numbers=words.numbers(of),
         assumptions=ASSUMPTIONS,

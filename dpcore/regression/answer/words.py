@@ -102,7 +102,7 @@ def detail(found: RegressionFound) -> str:
     """What the best weights gain, and what changes how that is to be read."""
     said = [_against(found)]
     if found.stage is Stage.EARLIER:
-        said.insert(0, "**This is the answer for the settings before**; the new one is being computed.")
+        said.insert(0, "**This is the answer for the settings before.**")
     elif found.stage is Stage.FINAL and not found.ours.certificate.proves(PROVED):
         said.append("**Not yet the best**: the search was stopped; see *Behind the answer* and *Search*.")
     if found.variance_is_private:

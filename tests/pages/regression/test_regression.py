@@ -152,7 +152,7 @@ def test_the_first_screen_answers_for_generated_data():
     assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
     assert len(metrics_of(at)) == 5
     said = shown_texts(at)
-    assert "Weight the rows instead of bounding them" in said
+    assert "Weight the rows, do not bound them" in said
     assert "Proved best" in said
     assert "575 users" in said
 
