@@ -1,6 +1,8 @@
-"""What the first screen of a page shows."""
+"""What the first screen of a page shows, and that axes are written in one way."""
 
 from __future__ import annotations
+
+import re
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -8,7 +10,7 @@ from pages.shared.base import catalogue
 from pages.shared.screen import layout
 from tests.browser.accessible import violations
 from tests.browser.browser import settle
-from tests.browser.test_journeys import go_to
+from tests.browser.test_journeys import go_to, press
 
 SCREEN = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 900}
@@ -30,6 +32,49 @@ WORDS = """(height) => {
   }
   return words;
 }"""
+
+
+# Texts of figures that lie under one of Plotly's buttons; values, choices and badges that are cut; buttons too low to
+# press.
+UNREADABLE = """() => {
+    const found = [], main = document.querySelector("[data-testid='stMain']");
+    const box = e => e.getBoundingClientRect();
+    const meet = (a, b) =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+    for (const plot of main.querySelectorAll('.js-plotly-plot')) {
+        const buttons = [...plot.querySelectorAll('.modebar-btn')].map(box);
+        if (!buttons.length) found.push('no buttons');
+        for (const text of plot.querySelectorAll('.main-svg text'))
+            if (box(text).width && buttons.some(b => meet(b, box(text)))) found.push(`under: ${text.textContent}`);
+    }
+    for (const value of main.querySelectorAll("[data-testid='stMetricValue'], [data-testid='stMetricValue'] *"))
+        if (value.scrollWidth > value.clientWidth + 1 && getComputedStyle(value).overflowX !== 'visible')
+            found.push(`cut: ${value.innerText}`);
+    for (const button of main.querySelectorAll('button, .stMarkdownColoredBackground')) {
+        if (!button.innerText || !box(button).width || button.closest("[role='tablist']")) continue;
+        let around = button.parentElement;
+        while (around !== main && getComputedStyle(around).overflowX === 'visible') around = around.parentElement;
+        if (box(button).right > box(around).right + 2) found.push(`beyond: ${button.innerText}`);
+    }
+    for (const button of main.querySelectorAll('button'))
+        if (button.innerText && box(button).height && box(button).height < 20) found.push(`low: ${button.innerText}`);
+    return found;
+}"""
+
+# Names of pages in the sidebar that end in three dots. The one of the open page is bold, and needs most.
+CUT_NAMES = """() =>
+    [...document.querySelectorAll("[data-testid='stSidebarNavLink'] > :last-child")]
+        .filter(name => name.scrollWidth > name.clientWidth).map(name => name.innerText)"""
+
+
+def drawn(page: Page) -> None:
+    """Wait until every figure of the page is there, its buttons included."""
+    settle(page)
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("[data-testid='stMain'] [class*='st-key-figure_']")]
+            .every(e => e.querySelector('.modebar-btn') && e.querySelector('.ytick text'))"""
+    )
 
 
 def main_figure(page: Page) -> Locator:
@@ -98,6 +143,31 @@ def a_demonstration_says_so(page: Page) -> None:
     expect(page.locator(".st-key-shell_data")).not_to_contain_text("Shop")
 
 
+def ticks_are_whole_numbers_in_one_way(page: Page) -> None:
+    """On Sum and count."""
+    ticks = page.locator(".js-plotly-plot .xtick text, .js-plotly-plot .ytick text").all_text_contents()
+    assert "1,000,000" in ticks
+    assert not [tick for tick in ticks if not re.fullmatch(r"[\d,]+(\.\d+)?", tick)]
+
+
+def ticks_beyond_seven_digits_are_powers_of_ten(page: Page) -> None:
+    """On all of the axis, on Learning under a bound."""
+    press(page.get_by_role("tab", name="The paper"))
+    press(page.get_by_role("tab", name="Figure 2"))
+    drawn(page)
+    ticks = page.locator(".st-key-learning_figure_2 .xtick text").all_text_contents()
+    written = [tick.replace("\N{ZERO WIDTH SPACE}", "") for tick in ticks]
+    assert written == [*(f"10−{k}" for k in range(6, 0, -1)), "1"]
+
+
+def all_is_seen_beside_the_sidebar(page: Page, what: str) -> None:
+    page.set_viewport_size({"width": 1024, "height": 900})
+    drawn(page)
+    assert page.evaluate(UNREADABLE) == [], what
+    expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(catalogue.PAGES))
+    assert page.evaluate(CUT_NAMES) == [], what
+
+
 ELSEWHERE = ("Choose privately", "The largest gap", "Training")
 """Pages with a journey of their own, whose first screens are looked at there."""
 
@@ -115,3 +185,9 @@ def test_the_figure_is_whole_and_there_is_little_to_read(page: Page, app_url: st
         if title == "Quantile":
             a_demonstration_says_so(page)
         look_at_first_screen(page, MOST_WORDS, title)
+        if title == "Sum and count":
+            ticks_are_whole_numbers_in_one_way(page)
+        if title == "Learning under a bound":
+            ticks_beyond_seven_digits_are_powers_of_ten(page)
+        if title in ("Mean", "Sum and count", "Many tasks", "Learning under a bound"):
+            all_is_seen_beside_the_sidebar(page, title)

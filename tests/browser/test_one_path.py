@@ -156,6 +156,5 @@ def path_of(page: Page, kind: Kind, private: bool, common: int) -> str:
     assert written == pytest.approx(bounds, rel=5e-3)  # The screen has three digits: 2.375 is 2.38 there.
     assert "COMPUTED FROM PRIVATE DATA" not in text
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    settle(page)
+    page.get_by_role("dialog").wait_for(state="detached")
     return text

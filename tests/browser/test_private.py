@@ -6,9 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
-from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen
+from tests.browser.test_first_screen import MOST_WORDS, drawn, look_at_first_screen
 from tests.browser.test_journeys import NARROW
-from tests.browser.test_looks import drawn
 
 SCREEN = {"width": 1280, "height": 800}
 

@@ -7,8 +7,8 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
+from tests.browser.test_first_screen import UNREADABLE, drawn
 from tests.browser.test_journeys import NARROW, WIDE
-from tests.browser.test_looks import UNREADABLE, drawn
 
 
 def test_a_long_range_is_not_cut_and_nothing_moves_when_two_quantiles_are_answered(
