@@ -113,6 +113,7 @@ def shared_outputs(
     """
     rng = np.random.default_rng(seed)
     n, m, step = instance.owners, instance.records, instance.step_size
+    # The gradient of (1/2) |u + c x| is sign / 2 in u, and c sign / 2 in x.
     c, reach, pull = 1.0 / m, instance.personal_diameter / 2.0, 0.5 * step
     toward = np.r_[np.full(runs, step), np.full(runs, -step)]  # −η times the gradient ∓L of z
     u, x, total = np.zeros(2 * runs), np.zeros(2 * runs), np.zeros(2 * runs)
@@ -121,6 +122,7 @@ def shared_outputs(
             return None
         block = min(_BLOCK, instance.steps - start)
         drawn = rng.random((block, 2 * runs))
+        # One record of mn is drawn: another one of owner 0, or z, or one of the others, which moves nothing.
         other = drawn < (m - 1) / (m * n)
         this = (drawn >= (m - 1) / (m * n)) & (drawn < 1.0 / n)
         shift = rng.standard_normal((block, 2 * runs)) * (step * noise)

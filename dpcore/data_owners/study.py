@@ -280,6 +280,7 @@ class _Seed:
         """W; without noise where ε is infinite."""
         study = self.study
         alike = study.unit is Unit.RECORD or study.by_group or math.isinf(epsilon)
+        # Where a deal leaves records out, W is of the others alone, and differs between numbers of owners.
         alike = alike and learn.labels.size == self.learn.labels.size
         if alike and epsilon in self.kept:
             return self.kept[epsilon]

@@ -117,6 +117,7 @@ def unit_gradients(at: Stacked, weights: FloatArray) -> FloatArray:
 def clipped_sum(gradients: FloatArray, most: float) -> FloatArray:
     """The sum over units of gradients brought to a norm of at most ``most``, shape (classes, features)."""
     norms = np.sqrt(np.einsum("ucf,ucf->u", gradients, gradients))
+    # A unit without records has gradient 0, which stays 0 whatever its scale.
     scale = np.minimum(1.0, most / np.maximum(norms, 1e-300))
     return np.asarray(np.einsum("u,ucf->cf", scale, gradients))
 

@@ -126,6 +126,8 @@ def descended(
             bound = limits.label_bound / settings.offset
             moved = min(max(float(start[0]) - shift, -bound), bound)
             vectors[:, 0] += moved - start[0]
+            # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
+            # clipped.
             gradients[:, 0] += (moved - start[0]) * settings.offset**2 * totals
             start[0] = moved
         # User vectors have length at most 1, so this is never longer than a stable step.

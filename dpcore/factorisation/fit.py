@@ -108,6 +108,7 @@ def item_sums(
     counted = train if weighted is None else weighted.ratings
     for users, _, x in solved_users(train, item_vectors, settings, limits):
         own, x = own_offsets(x, settings)
+        # A user solves from all of their ratings: of that, only the clipped vector enters what is released.
         if math.isfinite(user_bound):
             x = clipped(x, settings, user_bound)
         at = slice(int(counted.starts[users.start]), int(counted.starts[users.stop]))
@@ -187,6 +188,7 @@ def fit_private(
     counting = (scheme.needs_counts and not alike) or steps is not None
     if not counting:
         spending = replace(spending, count_share=0.0)
+    # A stream for each: a scheme that takes no counts has the same noise on its sums.
     for_counts, for_draw, for_sums = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     k = spending.max_items
     counts = noisy_counts(train, k, spending.count_noise, for_counts) if counting else None
@@ -260,6 +262,7 @@ def solved_privately(released: Sums, settings: FactorSettings, limits: RatingRan
     if settings.offset > 0.0:
         start[0] = overall_mean(released, settings, limits) / settings.offset
     values, directions = np.linalg.eigh(matrices)
+    # The ridge is on what an item is off from ``start``: the equations are solved for that.
     rest = vectors - matrices @ start
     turned = np.einsum("mkj,mk->mj", directions, rest)
     turned /= np.maximum(values, 0.0) + settings.item_ridge
@@ -268,6 +271,7 @@ def solved_privately(released: Sums, settings: FactorSettings, limits: RatingRan
 
 def overall_mean(released: Sums, settings: FactorSettings, limits: RatingRange) -> float:
     """Mean rating less the midpoint, weighted as the sums are, from what was released; 0 where noise hides it."""
+    # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
     weight = float(released.matrices[:, 0].sum()) / settings.offset**2
     total = float(released.vectors[:, 0].sum()) / settings.offset
     if weight <= 0.0:

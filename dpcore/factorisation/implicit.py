@@ -227,6 +227,8 @@ def item_sums(
 
 def _solved_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     """(A_i + alpha_0 G + lambda I)^-1 b_i of every item, A_i and G projected on the semidefinite cone first."""
+    # With noise a matrix may curve downwards, and the squares have no least. The projection reads released sums, and
+    # costs no privacy.
     matrices = _semidefinite(sums.of_items.unfolded().astype(np.float64))
     gram = Sums(sums.gram[None, :], np.zeros((1, settings.dimension)))
     everyone = _semidefinite(gram.unfolded().astype(np.float64))[0]

@@ -105,9 +105,12 @@ class TotalCurve:
         left = np.where(j > 0, x[j - 1], 0.0)
         users, total = self.amounts.users_above(left), self.amounts.sum_above(left)
         with np.errstate(invalid="ignore"):
+            # On a piece the error is (sum above - users T)^2 + k T^2.
             t = np.where(np.isinf(k) | (users == 0.0), 0.0, users * total / (users**2 + k))
         t = np.clip(t, np.where(np.isinf(k), 0.0, left), x[j])
         if self.whole:
+            # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
+            # one.
             low, high = np.floor(t), np.ceil(t)
             t = np.where(self._at(low, at) <= self._at(high, at), low, high)
         alpha, beta = self.amounts.excess(t) ** 2, self.variance * t**2
@@ -155,9 +158,8 @@ class BoundCurve:
         self.tried, self.every = h.size, every
         order = np.lexsort((a, b))
         a, b, h, more = a[order], b[order], h[order], more[order]
-        kept = np.flatnonzero(
-            a < np.minimum.accumulate(np.r_[np.inf, a[:-1]])
-        )  # More noise for less bias only.
+        # More noise for less bias only.
+        kept = np.flatnonzero(a < np.minimum.accumulate(np.r_[np.inf, a[:-1]]))
         kept = self._few(a, b, kept)
         hull: list[int] = []
         for i in kept.tolist():
@@ -165,6 +167,8 @@ class BoundCurve:
                 a, b, hull[-2], hull[-1]
             ):
                 hull.pop()
+            # Only corners of the lower hull of (beta, alpha) are best at some v. As v falls, the new line overtakes the
+            # last but one no later than the last line does: then the last is lowest nowhere.
             hull.append(i)
         self._alpha, self._beta, self._bounds, self._seconds = a[hull], b[hull], h[hull], more[hull]
         # v below which the next bound is better: descending, as beta ascends.

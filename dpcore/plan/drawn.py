@@ -98,6 +98,8 @@ def drawn(
     s = np.where((s > 0.0) | [_is_nothing(line) for line in planned], s, s.sum() / PARTS)
     unit = total_amount(whole) / PARTS
     parts = in_parts(s)
+    # Each round drops a line, so that it ends. Where all that are left are best published as 0, nobody takes their
+    # shares.
     while True:
         v = [_v(p * unit, whole) for p in parts.tolist()]
         best = [line.curve.best(np.array([at])) for line, at in zip(planned, v, strict=True)]

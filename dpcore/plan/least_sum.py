@@ -79,6 +79,7 @@ def least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> S
     if not proved:
         search.exchange()
     value = search.value
+    # The bound holds for this split as well: where it is above the value, rounding has put it there.
     certificate = Certificate(value, min(lower, value), ARGUMENT) if proved else None
     return Split(search.shares, certificate, search.nodes)
 
@@ -92,6 +93,7 @@ class _Search:
         self.grid = np.geomspace(1.0 / PARTS, 1.0, GRID)
         v = budget.v(self.grid)
         self.f = np.array([w * c.best(v).squares for w, c in zip(weights.tolist(), curves, strict=True)])
+        # f never falls as v grows; a slope below 0 is rounding.
         slope = np.maximum((self.f[:, :-1] - self.f[:, 1:]) / (v[:-1] - v[1:]), 0.0)
         # Chord in v = whole / s^P: constant + rise / s^P.
         self.rise = slope * budget.whole
@@ -107,6 +109,8 @@ class _Search:
         if not shares.sum() > 0.0:
             return
         s, before = shares / shares.sum(), math.inf
+        # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
+        # where both agree, which need not be the least of all.
         for _ in range(_ALTERNATIONS):
             value, beta = _at(self.curves, self.weights, self.budget, s)
             if value < self.value:
@@ -123,6 +127,7 @@ class _Search:
     def at(self, price: float, low: IntArray, high: IntArray) -> tuple[float, FloatArray]:
         """(Lower bound at a price, shares at which it stands) in a box."""
         left, right = self.grid[:-1], self.grid[1:]
+        # rise / s^P + price s is least where P rise / s^(P + 1) = price.
         s = np.clip(self.root * price ** (-1.0 / (self.power + 1)), left, right)
         value = self.constant + self.rise / s**self.power + price * s
         cells = np.arange(GRID - 1)
@@ -148,6 +153,8 @@ class _Search:
         # Prices are of the order of the objective: they are looked for around it.
         scale = max(self.value if math.isfinite(self.value) else float(self.f[:, -1].sum()), 1e-300)
         least, most = scale * 1e-9, scale * 1e9
+        # Weak duality: every price gives a lower bound. It is concave in the price, with slope (sum of shares) - 1, so
+        # that it is highest where the shares pass the budget.
         for _ in range(_PRICES):
             price = math.sqrt(least * most)
             value, where = self.at(price, low, high)
@@ -169,6 +176,7 @@ class _Search:
 
         def open_box(low: IntArray, high: IntArray) -> None:
             nonlocal closed
+            # Even the smallest shares of such a box are more than the budget: it holds no split.
             if float(self.grid[np.maximum(low, 0)][low >= 0].sum()) > 1.0:
                 return
             lower, above, below = self.bound(low, high)
@@ -176,6 +184,7 @@ class _Search:
             if np.max(np.abs(above - below)) > 1e-3:
                 self.offer(above)
                 self.offer((above + below) / 2.0)
+            # A box that is not opened keeps its bound: the least over all boxes, opened or not, holds for every split.
             if lower < self.value * (1.0 - GAP):
                 heapq.heappush(heap, (lower, self.nodes, low, high, above, below))
             else:
@@ -192,6 +201,7 @@ class _Search:
                 closed = min(closed, lower)
                 continue
             line, at = cut
+            # Both halves have the cut as an end, so that no share lies between them.
             first, second = high.copy(), low.copy()
             first[line], second[line] = at, at
             open_box(low, first)

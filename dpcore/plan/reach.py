@@ -38,6 +38,7 @@ def _needed(curve: Curve, wanted: float, budget: Budget) -> float:
     good = curve.best(amounts ** -float(budget.power)).squares <= wanted**2
     if not good[-1]:
         return math.inf
+    # The error never rises with the budget: from the first amount that is enough on, each is.
     first = int(np.argmax(good))
     if first == 0:
         return 0.0 if bool(curve.best(np.array([math.inf])).squares[0] <= wanted**2) else _LEAST

@@ -117,6 +117,8 @@ def _planned(data: Dataset, parameters: PlanParameters, line: Line) -> PlannedLi
     ranked: QuantileProblem | None = None
     if kind is Released.USERS:
         users = float(data.histogram.num_users)
+        # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published in its
+        # place.
         curve: Curve = BoundCurve([0.0, users**2], [variance, 0.0], [1.0, 0.0])
         value, unit = users, "users"
     elif kind is Released.ROWS:
@@ -238,6 +240,7 @@ def _groups(data: Dataset, parameters: PlanParameters, kind: Released) -> tuple[
     first, second = [np.zeros(1)], [np.zeros(1)]
     for amount in amounts.tolist():
         noise = asked.pair_noise(groups, amount)
+        # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha.append(np.maximum(errors_by_groups(problem, amount, facet)[places] ** 2 - noise**2, 0.0))
         beta.append((noise / asked.unit_noise) ** 2)
         first.append(groups)

@@ -59,6 +59,7 @@ class Priced:
     @property
     def lower_bound(self) -> float:
         """Best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
+        # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
         return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
     @property
@@ -139,6 +140,8 @@ def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sor
 
 def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatArray]:
     """lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
+    # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
+    # ones.
     counted = np.add.reduceat((entries.breaks <= theta).astype(np.int64), entries.starts)
     at = (entries.sums[entries.starts + counted - 1] - theta) / counted
     return np.maximum(at, 0.0), np.where(at > 0.0, -1.0 / counted, 0.0)
@@ -182,6 +185,7 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced:
     above = entries.values - np.repeat(multipliers, entries.lengths)
     used = above > 0.0 if trade_off > 0.0 else above >= 0.0
     above = above[used]
+    # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
     penalty = float(multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
         penalty += float(above @ above) / (4.0 * trade_off)

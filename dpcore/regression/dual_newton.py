@@ -82,6 +82,8 @@ def hessian(whitened: Whitened, trade_off: float, priced: Priced) -> FloatArray:
     signs = np.zeros((used.size, d))
     signs[row, priced.entries % d] = np.sign(priced.prices.ravel()[priced.entries])
     shared = (rows.T @ (signs * share[owners, None])).T.ravel()
+    # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
+    # counts in `shared` still.
     lone = binding & (counted == 1)
     signs[lone[owners]] = 0.0
     total = np.zeros((d * d, d * d))
@@ -89,6 +91,8 @@ def hessian(whitened: Whitened, trade_off: float, priced: Priced) -> FloatArray:
         a = rows[np.flatnonzero(signs[:, j])]
         total[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
     total -= _user_part(rows, owners, signs, np.where(lone, 0.0, share))
+    # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared, dM> / (1 +
+    # a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
     total += trade_off / (1.0 + trade_off * float(share.sum())) * np.outer(shared, shared)
     return total
 
@@ -141,7 +145,9 @@ def ascend(
         # Each try costs a pass over the data; twelve span as many orders of magnitude of damping.
         for _ in range(12):
             damped = curvature + damping * size * np.eye(d * d)
+            # Columns of M one after the other, as the Hessian has them.
             step = np.linalg.solve(damped, here.gradient.T.ravel()).reshape(d, d).T
+            # The quadratic model gains half of gradient times step, and more where it is damped.
             hoped = float(np.vdot(here.gradient, step)) / 2.0
             there = _point(whitened, trade_off, here.m + step)
             gain = there.priced.lower_bound - here.priced.lower_bound

@@ -247,6 +247,7 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     privacy = problem.unit_noise * draws.largest_squared
     fine = ~np.isnan(sampling)
     used = fine.sum(axis=0)
+    # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
     noise = privacy / problem.num_features * float(np.sum(problem.whitened.units**2))
     costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -297,6 +298,7 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
     per_user = np.bincount(whitened.users[rows], weights=np.abs(kept).sum(axis=1))
     error = np.nan
     if y is not None:
+        # X = A R.
         fitted = whitened.rows @ (whitened.triangle @ (kept.T @ y[rows]))
         error = float(np.mean((y - fitted) ** 2))
     return float(np.vdot(kept, kept)), float(per_user.max()) ** 2, error

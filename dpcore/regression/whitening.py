@@ -92,6 +92,7 @@ class Whitened:
             missing = self.target - self.rows.T @ w
             if float(np.max(np.abs(missing) / scale)) < 1e-13:
                 return w
+        # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
             w = w + self.rows @ ((self.target - self.rows.T @ w) / self.rows.shape[0])
         return w
@@ -100,6 +101,8 @@ class Whitened:
         w = w.copy()
         for j in range(w.shape[1]):
             support = np.flatnonzero(w[:, j])
+            # The support may have fewer independent rows than there are columns: least squares then makes up what it
+            # can.
             a = self.rows[support]
             for _ in range(2):
                 w[support, j] += a @ np.linalg.lstsq(a.T @ a, missing[:, j], rcond=1e-12)[0]
@@ -118,6 +121,7 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     q, r = np.linalg.qr(features[order] / (units * np.sqrt(n)))
     singular = np.linalg.svd(r, compute_uv=False)
     condition = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else np.inf
+    # Dependent columns are refused by their names once the problem is put together; until then there is no E.
     inverse = np.linalg.inv(r) if condition < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
         order=order,

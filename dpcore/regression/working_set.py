@@ -185,6 +185,7 @@ def _newton(search: _Search) -> IntArray:
 
         def settled(point: dual_newton.DualPoint, exact: bool = exact) -> bool:
             if not exact:
+                # A smoothed dual only says where to go on from: few digits of its optimum do.
                 return point.missing < 1e-4 or search.stopped
             search.try_dual(point.m, point.priced)
             # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
@@ -226,6 +227,7 @@ def _feasible_basis(search: _Search) -> IntArray:
     d = search.whitened.rows.shape[1]
     basis = np.sort(pivots[:d])
     w = np.linalg.solve(search.whitened.rows[basis].T, search.whitened.target)
+    # With the signs of a solution, as the restricted problem holds every entry to its sign.
     entries = (basis[:, None] * d + np.arange(d)).ravel()
     return _keys(entries, np.asarray(w).ravel())
 

@@ -137,10 +137,12 @@ def train(
         users = rng.integers(0, m, count)
         sizes = rows.sizes[users]
         width = int(sizes.max())
+        # Smaller users are filled up with their last row, whose slope is then set to 0.
         at = rows.starts[users][:, None] + np.minimum(position[:width], sizes[:, None] - 1)
         x = rows.signed[at]
         slopes = LossKind.LOGISTIC.slope(np.einsum("rwd,rd->rw", x, theta))
         slopes = (
+            # Slopes of the logistic loss are below 0: clipping has one side.
             np.maximum(slopes, -most[at]) * weights[at, np.arange(count)[:, None] * (weights.shape[1] > 1)]
         )
         slopes[position[:width] >= sizes[:, None]] = 0.0

@@ -47,9 +47,11 @@ def clipped_slopes(
 ) -> FloatArray:
     """Slope of each row's loss, held so that the row's gradient has norm at most ``clip``."""
     slopes = mechanism.loss.slope(margins)
+    # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
     if mechanism.loss.has_bounded_slope and mechanism.clip >= 1.0:
         return slopes
     with np.errstate(divide="ignore"):
+        # A row of zeros has no gradient, whatever its slope.
         most = mechanism.clip / rows.norms[part, None]
     return np.clip(slopes, -most, most)
 
@@ -207,6 +209,7 @@ def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
         mechanism.clip,
         mechanism.sampled,
     )
+    # On a share of the users the same share of the noise leaves a mean gradient as noisy as on all of them.
     return replace(found, gradient=mechanism.look * found.gradient, weight=mechanism.look * found.weight)
 
 
@@ -270,6 +273,7 @@ def train(
         theta = theta - mechanism.rate / divisor * (
             gradient(theta, chosen) + noise.gradient * steps_noise[step - 1]
         )
+        # Back into the ball, and the average below: both read noisy numbers alone, and cost no privacy.
         theta /= np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
         if step >= first:
             kept += theta

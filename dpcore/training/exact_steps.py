@@ -70,6 +70,7 @@ def exact_gaussian_steps(
     """
     kept = 1.0 - _SPARED
     unit = GaussianNoise.for_release(1.0, kept * epsilon, kept * delta).scale
+    # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
     more = added(sigma, draws, kept * epsilon, kept * delta)
     spent = kept * epsilon + more[0], kept * delta + more[1]

@@ -103,6 +103,7 @@ def first_look(experiment: Experiment) -> Experiment | None:
     if train.num_rows <= 2 * LOOK_ROWS:
         return None
     share = LOOK_ROWS / train.num_rows
+    # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
     def some(rows: ClassifierRows) -> ClassifierRows:
@@ -202,6 +203,7 @@ def over_splits(values: FloatArray, experiment: Experiment) -> OverSplits:
     there = np.isfinite(values)
     runs = there.sum(axis=-1)
     of_split = _split_means(values, experiment)
+    # From the mean of its own split: how splits differ is the doubt about users, not that about noise.
     off = np.where(there, values - of_split[..., np.arange(values.shape[-1]) % splits], 0.0)
     found = np.isfinite(of_split).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -267,6 +269,7 @@ def references(experiment: Experiment, should_stop: ShouldStop = never) -> Refer
         sides = (train, test)
         models = [best.theta[:, None], *(theta for theta in still if theta is not None)]
         of = [np.stack([scores(side, mechanism.loss, theta)[0] for side in sides]) for theta in models]
+        # 0 is the model without privacy, 2 the descent without noise, 3 that without clipping as well.
         of += [of[0] + found[0][kind] - found[0][0] for kind in (2, 3)] if len(of) == 1 else []
         guess = np.stack([constant_scores(side, mechanism.loss, constant) for side in sides])
         found.append([of[0], guess, of[1], of[2]])
@@ -461,6 +464,7 @@ def close_call(table: Table) -> Experiment | None:
     if len(chosen) < 2 or followed.at not in near:
         return None
     asked = table.experiment
+    # Other runs than those that chose the cells: the best of many looks better in its own runs than it is.
     seed = (asked.seed + 1_000_003) % 2**31
     runs = min(CLOSE_RUNS * asked.runs, MAX_RUNS)
     first, *further = _more_splits(asked, seed, runs)
@@ -527,6 +531,7 @@ def _least(table: Table, cells: Sequence[int]) -> int:
     for at in cells:
         if table.experiment.cells[at].method is Method.FOLLOWED:
             more, error = _more(table, at, least)
+            # Before there is an error to tell by, the method that needs no choice answers.
             return at if not math.isfinite(error) or more <= error else least
     return least
 

@@ -60,6 +60,8 @@ def fit(
     c = weights / math.fsum(weights)
     theta = _newton(rows, loss, c, regularisation, start, should_stop)
     if np.linalg.norm(theta) > radius:
+        # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
+        # grows.
         low, high = 0.0, 1.0
         while (
             np.linalg.norm(theta := _newton(rows, loss, c, regularisation + high, theta, should_stop))
@@ -74,11 +76,13 @@ def fit(
             middle = (low + high) / 2.0
             theta = _newton(rows, loss, c, regularisation + middle, theta, should_stop)
             low, high = (middle, high) if np.linalg.norm(theta) > radius else (low, middle)
+        # At the upper end the minimiser lies in the ball.
         theta = _newton(rows, loss, c, regularisation + high, theta, should_stop)
         # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     value, gradient, _ = _pieces(rows, loss, c, regularisation, theta)
     length = float(np.linalg.norm(gradient))
+    # Without a ball and without a penalty no tangent bounds anything.
     gaps = [math.inf]
     if math.isfinite(radius):
         gaps.append(max(float(theta @ gradient) + radius * length, 0.0))
@@ -124,6 +128,7 @@ def fit_within(
         return np.asarray(rows.signed.T @ (weights * loss.slope(rows.signed @ at)) + penalty * at)
 
     squares = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
+    # Rounded up: the rate is proved for steps of at most 1/L.
     steepest = float(np.linalg.eigvalsh(squares)[-1]) * (1.0 + 1e-9) + penalty
     root = math.sqrt(penalty / steepest)
     ahead = theta

@@ -249,6 +249,7 @@ def rule_grid(mechanism: Mechanism, follows: bool) -> RuleGrid:
     moved, one = int(gradient_steps(mechanism.neighbours)) ** 2, _squared_sensitivity(mechanism)
     count = math.isqrt(round(USER**2 * counts / gradients))
     unit = math.isqrt(round(mechanism.steps * one * number / gradients))
+    # Of the whole numbers as rounded: what rounding shifts from one part to another is paid for.
     total = mechanism.steps * (one + moved * count**2) + unit**2
     return RuleGrid(one, count, moved * count**2, unit, total)
 
@@ -271,6 +272,8 @@ def _by_rule(
     if grid.number:
         released = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
         users = max(float(released) / grid.number, one)
+    # Public, or released with noise: from here on lengths of steps, bounds and averages are made of released numbers,
+    # by post-processing.
     known = np.array([users])
     bound = followed.first_bound(cell.bound, one, d, known) if follows else np.array([cell.bound])
     target = followed.quantile(one, d, known)
@@ -279,6 +282,7 @@ def _by_rule(
     theta = before = np.zeros(d)
     model, weight, used = np.zeros((d, 1)), np.zeros(1), cell.bound
     for step in range(1, steps + 1):
+        # Before the first step noise was drawn for the number of users only, where that is released.
         beside.tell((step - 1) / steps, drawn=step > 1 or grid.number > 0)
         ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
         exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
@@ -292,6 +296,7 @@ def _by_rule(
         if follows:
             balance = np.array([grid.count * (2 * within - rows.num_users)])
             released = noise.release(balance, grid.counts)[0]
+            # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             found = np.array([float(released) / (2.0 * grid.count * users) + 0.5])
             bound = followed.next_bound(bound, found, target, steps)
         model, weight = pace.averaged(model, weight, theta[:, None], agreeing, step)

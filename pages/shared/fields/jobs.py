@@ -212,6 +212,7 @@ def put(key: str, question: Any, result: Any) -> Job:
 
 def _loss_of_session() -> Callable[[], bool] | None:
     """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    # Asked in the page's own thread: that of the work belongs to no session.
     context = get_script_run_ctx()
     if context is None or not Runtime.exists():
         return None

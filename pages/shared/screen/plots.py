@@ -171,6 +171,7 @@ def range_control(
     first = (start, end if end > start else rungs[rungs.index(start) + 1])
     state, before = st.session_state, st.session_state.get(kept) if kept else None
     if before is not None and key not in state and set(before) <= set(rungs):
+        # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[key] = before
     chosen = st.select_slider(label, rungs, first, key=key, format_func=written, persist_state="session")
     if kept:
