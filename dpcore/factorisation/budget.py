@@ -76,7 +76,6 @@ class Spending:
     def noise(self) -> float:
         """s: standard deviation of the noise on each released sum, where a rating of weight 1 adds at most 1."""
         spent = self.budget * (1.0 - self.count_share)
-        moved = self.sweeps * (
-            self.releases * self.max_items + self.for_all
-        )  # Squared, in units of the noise.
+        # Squared, in units of the noise.
+        moved = self.sweeps * (self.releases * self.max_items + self.for_all)
         return math.sqrt(moved / (2.0 * spent))

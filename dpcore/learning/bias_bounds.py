@@ -274,6 +274,7 @@ def cap_statistics(
         variation, cut = above_sums.excess(heavy) / total, above_sums.excess(bounds) / total
     variation, cut = np.where(nobody, 0.0, variation), np.where(nobody, 0.0, cut)
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
+    # Below it q_j = p_j n / n_tau, above it q_j = u.
     light = (below / total) * (cut * total / kept) ** 2
     capped = (total * share * inverse) * share - 2.0 * share * above + rows_capped
     return CapStatistics(

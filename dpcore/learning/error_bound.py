@@ -142,6 +142,7 @@ class BoundSettings:
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
         """(*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         parts = self.parts(statistics, num_rows)
+        # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
         return Split(parts.bias + parts.finite_sample, lower + parts.finite_sample, parts.privacy)
 

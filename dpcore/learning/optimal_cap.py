@@ -175,6 +175,7 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
         choice.cap,
         1.0,
         largest_cap(problem),
+        # A rounding more, so that the best cap itself is never beyond it.
         choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(low), int(high)

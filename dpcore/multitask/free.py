@@ -52,6 +52,7 @@ def _step(problem: TaskProblem, prices: FloatArray) -> _Step:
     e = problem.price_of_noise
     return _Step(
         next_prices=e**0.25 * per_price**-0.75,
+        # The weights that these prices call for have W_i = pi_i D_i.
         value=float(np.sum(e / (prices * per_price) ** 2)),
         lower_bound=_bound(problem, prices, float(lengths.sum())),
     )

@@ -157,6 +157,7 @@ def evaluate(
     if dual is not None:
         bound, argument = lower_bound(problem, dual), "a dual bound computed from the same data"
     value = sampling + privacy
+    # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
         value, argument = math.inf, f"C X differs from I by {infeasibility:.1e}"
     return LinearEstimate(

@@ -84,6 +84,7 @@ def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -
             problems.add(f"labels must be one number per row of the features; got {y.shape} for {x.shape}")
         elif x.shape[0] <= x.shape[1]:
             problems.add("the noise cannot be estimated: there are no more rows than features")
+    # The fit does not depend on the units of the features, but what `lstsq` takes for rounding does.
     scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
     residuals = y - (x / scale) @ np.linalg.lstsq(x / scale, y, rcond=None)[0]
     return float(np.sum(residuals**2) / (x.shape[0] - x.shape[1]))

@@ -92,6 +92,8 @@ def solve_restricted(
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
     values = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
     np.add.at(w, (rows, columns), signs * values * scale)
+    # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
+    # P x + A^T z = 0: for the equalities that is -M.
     multipliers[users] = z[d * d : d * d + users.size] * scale
     dual = -z[: d * d].reshape(d, d).T * scale
     return Restricted(w, dual, multipliers, True, str(solution.status))

@@ -95,6 +95,7 @@ def calibrated_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[flo
         noise_of_step = noise_plan(mechanism, 1.0).gradient / mechanism.clip / mechanism.sampled
         one = noise_of_step / math.sqrt(mechanism.steps)
     moved = one * gradient_steps(mechanism.neighbours) * mechanism.clip
+    # With V = H every direction with any curvature costs 1, and less where the descent has not come to its end.
     sampling = float(((1.0 - descent.start_share) ** 2)[eigenvalues > 0.0].sum())
     return sampling, moved**2 * mechanism.steps * float((eigenvalues * descent.noise_gain).sum())
 

@@ -60,6 +60,7 @@ class LossKind(enum.Enum):
         """Second derivative by the margin, where there is one; of the smoothed hinge's kinks, that from inside."""
         if self is LossKind.LOGISTIC:
             slope = self.slope(margins)
+            # The slope is -p, p = 1 / (1 + e^m), and the curvature p (1 - p).
             return np.asarray(-slope * (1.0 + slope))
         if self is LossKind.SQUARED:
             return np.ones_like(margins)

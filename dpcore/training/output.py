@@ -49,8 +49,10 @@ def _by_rule(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, seed: int, 
     ).one
     penalty = penalty_by_rule(one, rows.num_features, cell.bound)
     weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
+    # `fit` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
     theta = optimum.fit(rows, mechanism.loss, weights, math.inf, penalty / total_weight(rows, cell)).theta
     gradient_noise, _ = noise_of(replace(mechanism, steps=1), rows.num_features, seed, runs)
+    # A user moves the minimiser by at most h / μ; that one who is replaced moves it twice as far is in κ.
     return np.asarray(theta[:, None] + one * cell.bound / penalty * gradient_noise[0])
 
 

@@ -56,6 +56,7 @@ class Scaling:
         """
         if len(self.ranges) != features.shape[1]:
             raise refusal(f"{len(self.ranges)} ranges for {features.shape[1]} features")
+        # Halved before they are added up: the sum of two large ends may leave float64.
         middle = np.array([0.0 if pair is None else pair[0] / 2 + pair[1] / 2 for pair in self.ranges])
         half = np.array([1.0 if pair is None else pair[1] / 2 - pair[0] / 2 for pair in self.ranges])
         mapped = np.clip((features - middle) / half, -1.0, 1.0) / self.norm

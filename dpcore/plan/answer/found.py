@@ -167,6 +167,7 @@ def _least(
         if total == 0.0 or epsilon < low:
             # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
             return replace(budget, epsilon=low), np.full(len(of), 1.0 / len(of)), needed
+        # By more than `total_amount` rounds off.
         least = replace(budget, epsilon=epsilon * (1.0 + 1e-6))
         lines = drawn(data, parameters, of, with_spare / total, least)
         dearer = np.array([1.0 if line.reached else _dearer(line) for line in lines])

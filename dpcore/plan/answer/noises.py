@@ -83,9 +83,8 @@ def both(data: Dataset, parameters: PlanParameters, found: PlanFound) -> Noises:
     try:
         # A quantile's errors take most of the time, and the exponential mechanism draws it with either noise.
         beside = find(data, other, _other_lines(data, other, found.planned))
-    except (
-        InvalidInput
-    ):  # Beyond every epsilon: that no epsilon is enough for a line shows with either noise.
+    except InvalidInput:
+        # Beyond every epsilon: that no epsilon is enough for a line shows with either noise.
         beside = None
     ours, theirs = _errors(found), () if beside is None else _errors(beside)
     totals = _total(parameters, found), math.inf if beside is None else _total(parameters, beside)
@@ -139,9 +138,8 @@ def _divided(data: Dataset, parameters: PlanParameters, found: PlanFound) -> Noi
             sigma = noise_error.unit_scale(
                 NoiseKind.GAUSSIAN, found.budget.epsilon * share, DEFAULT_DELTA * share
             )
-            v = (
-                sigma**2 / halves
-            )  # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
+            # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
+            v = sigma**2 / halves
         squares.append(float(of.curve.best(np.array([v])).squares[0]))
         weights.append(of.weight)
     errors = tuple(math.sqrt(square) for square in squares)

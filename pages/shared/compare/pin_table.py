@@ -153,6 +153,7 @@ def _change(of: Question, held: tuple[Pin, ...]) -> None:
         st.session_state[chosen_key] = names[-1]
     chosen = st.selectbox("Pin", names, key=chosen_key, width=260)
     name_key = f"{of.name}_pin_name"
+    # What was typed into it before, `_rename` has taken: callbacks come before the run.
     st.session_state[name_key] = chosen
     st.text_input(
         "New name", key=name_key, max_chars=60, on_change=_rename, args=(of.name, chosen, name_key), width=260

@@ -22,6 +22,7 @@ def open_once() -> None:
     token = st.query_params.get(local_app.FIELD)
     if token is None:
         return
+    # At once: what it names opens once, and a page that is loaded anew must not ask for it again.
     del st.query_params[local_app.FIELD]
     folder = None if demo.is_served() else os.environ.get(local_app.FOLDER)
     if (content := local_app.handed_over(token, folder)) is None:
