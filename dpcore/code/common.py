@@ -116,6 +116,7 @@ def bound_label(choice: Choice) -> str:
             "counts up to twice its epsilon there."
         )
     elif drawn and choice.disclosure is not Disclosure.PRIVATE:
+        # All of them read the same data: by sequential composition they add up.
         parts = [(facts.epsilon, name) for name, facts in drawn] + [(choice.epsilon, "this release")]
         spent = rounded_up(sum(epsilon for epsilon, _ in parts))
         added = " + ".join(f"{rounded_up(epsilon)} ({name})" for epsilon, name in parts)

@@ -122,6 +122,7 @@ class Several:
         groups = next((p.choice for p in self.releases if p.choice.released in PER_GROUP), None)
         values = next((p.choice for p in self.releases if p.choice.released in OF_VALUES), None)
         ranged = next((p.choice for p in self.releases if p.choice.lower is not None), None)
+        # It says which columns are read; its bounds are there only because a choice has some.
         kind = Released.COUNT
         bound: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if values is not None:

@@ -354,6 +354,7 @@ class Reduction:
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:
         one = self.roles.missing_users is MissingUsers.ONE_USER
+        # Rows that name nobody are one user then, who may have as many as there are.
         again = self._counted - max(self._nobody - 1, 0) * one - num_users
         if again:
             problems = Problems()

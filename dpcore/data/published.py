@@ -311,6 +311,7 @@ def _between(content: bytes) -> str:
 
 def _begins_like_ratings(beginning: bytes) -> bool:
     """Whether each of the first lines has three numbers first, but for a header between commas."""
+    # The last line of a beginning may be cut off.
     lines = beginning.splitlines()[: beginning.count(b"\n")] or beginning.splitlines()
     between = _between(beginning)
     rows = [line.split(between.encode()) for line in lines[between == "," :]]

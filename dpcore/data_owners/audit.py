@@ -87,6 +87,7 @@ def accounted_noise(instance: AuditInstance) -> float:
     while high - low > 1e-3 * high:
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(middle) else (middle, high)
+    # A record that is replaced moves the gradient by up to 2 L.
     return 2.0 * high
 
 

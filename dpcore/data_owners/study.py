@@ -143,6 +143,7 @@ def units_of(study: Study, owners: IntArray, num_owners: int) -> tuple[IntArray,
     if study.unit is Unit.RECORD or study.by_group:
         return np.arange(owners.size), owners.size
     place = place_in_unit(owners, num_owners)
+    # Rounded up: an owner's last user may have fewer records.
     per_owner = -(-np.bincount(owners, minlength=num_owners) // study.records_per_user)
     first = np.cumsum(per_owner) - per_owner
     return first[owners] + place // study.records_per_user, int(per_owner.sum())

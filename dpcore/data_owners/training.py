@@ -99,6 +99,7 @@ def stacked(data: Labelled, units: IntArray, num_units: int) -> Stacked:
 
 
 def _probabilities(scores: FloatArray) -> FloatArray:
+    # Shares do not change where all scores fall by one number, and no exponential overflows.
     raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 

@@ -99,6 +99,7 @@ def _smallest(graph: TaskGraph, most: int, by: np.random.Generator | IntArray) -
     row_bits = int(rows.size).bit_length()
     number_bits = 63 - place_bits - row_bits
     if isinstance(by, np.random.Generator):
+        # Of equal numbers the rating that stands first is taken: so many bits as are left make that rare.
         numbers = by.integers(0, 1 << number_bits, size=position.size)
     else:
         numbers = by[graph.tasks[position]]

@@ -328,6 +328,7 @@ def private_counts(train: Ratings, spending: Spending, seed: int = 0) -> FloatAr
 
     k choices of each user are counted, as in `noisy_counts`.
     """
+    # The one release: k / s^2 is mu^2 = 2 beta.
     noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(

@@ -106,6 +106,7 @@ def recall(
         top = np.argpartition(-scores, most - 1, axis=1)[:, :most]
         order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
         top = np.take_along_axis(top, order, axis=1)
+        # What is not among the top has a rank that no k reaches.
         rank = np.full(scores.shape, most, dtype=np.int32)
         np.put_along_axis(rank, top, np.arange(most, dtype=np.int32)[None, :], axis=1)
         row, at = _of_users(test, some)
@@ -157,6 +158,7 @@ def overlap_of(vectors: FloatArray, reference: FloatArray, items: IntArray, numb
     for first in range(0, items.size, rows):
         some = items[first : first + rows]
         ours, theirs = nearest(vectors, some, number), nearest(reference, some, number)
+        # Each list names an item once: equal neighbours are items of both.
         both = np.sort(np.hstack([ours, theirs]), axis=1)
         out[first : first + rows] = (both[:, 1:] == both[:, :-1]).sum(axis=1) / ours.shape[1]
     return out

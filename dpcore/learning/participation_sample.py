@@ -186,10 +186,12 @@ def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> Float
     """
     s, heavy = law.exponent, float(HEAD)
     head = law.probability(np.arange(1.0, heavy + 1.0))
+    # What is left for all others may come out a rounding below 0.
     counts = rng.multinomial(num_rows, np.append(head, max(1.0 - float(head.sum()), 0.0)))
     users = np.empty(0)
     missing = int(counts[-1])
     while missing:
+        # 1 - random() is never 0, of which there is no such power.
         proposed = np.rint((heavy + 0.5) * (1.0 - rng.random(missing)) ** (-1.0 / law.alpha))
         accepted = rng.random(missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed / proposed) < 1.0
         users = np.concatenate((users, proposed[accepted]))

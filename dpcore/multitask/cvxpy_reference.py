@@ -56,6 +56,7 @@ def solve(
             ended = f"{solver} ended with “{question.status}”."
     found = np.ones(problem.num_tasks) if p.value is None else np.asarray(p.value)
     squared = unit * np.maximum(found, 1e-9)
+    # Onto the budget: what a solver is off by must not pass for a lower value.
     squared *= problem.budget / graph.user_sums(squared).max()
     multipliers = np.zeros(graph.num_users) if limit.dual_value is None else np.asarray(limit.dual_value)
     prices = np.maximum(multipliers, 0.0)

@@ -102,6 +102,7 @@ class HeavyTailed:
 
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw the graph; tasks that nobody drew keep their codes."""
+        # Of mean 1, whatever the spread.
         sizes = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
         drawn = np.clip(np.ceil(sizes * self.tasks_per_user), 1, self.num_tasks).astype(np.int64)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent

@@ -124,6 +124,7 @@ def power_weights(
     if problem.graph is not None:
         used = problem.graph.user_sums(weights**2)
         scales = _clipped(used, problem.budget)
+        # A user who is at the budget was scaled by a rounding only, and lost nothing.
         share = float(np.mean(used > problem.budget * (1 + ROUNDING_MARGIN)))
     return Allocation(
         name=f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights",

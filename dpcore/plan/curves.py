@@ -250,6 +250,7 @@ class RankCurve:
         at = np.asarray(v, dtype=np.float64)
         place = self._place(at)
         low = np.minimum(np.floor(place).astype(np.int64), self._v.size - 2)
+        # Errors are read between points by their logarithms, and an error of 0 has none.
         squares = np.interp(place, np.arange(self._v.size), np.log(np.maximum(self._least, 1e-150)))
         squares = np.exp(2.0 * squares)
         slope = np.diff(self._least**2) / np.diff(self._v)

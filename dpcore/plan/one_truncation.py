@@ -271,10 +271,12 @@ def _sums_of_drawn(values: Values, caps: FloatArray) -> tuple[FloatArray, FloatA
     squares = np.add.reduceat((values.values - np.repeat(total / size, size.astype(np.int64))) ** 2, starts)
     sizes, at = _distinct(size)
     totals = _binned(at, total, sizes.size)
+    # Squares around the mean of one row are 0, whatever they are divided by.
     spread = _binned(at, squares / np.maximum(size - 1.0, 1.0), sizes.size)
     # Of a user with s > h rows: h / s of the total; and h (1 - h / s) times the variance of their rows.
     expected = totals.sum() - _above(sizes, caps, totals) + caps * _above(sizes, caps, totals / sizes)
     drawn = caps * _above(sizes, caps, spread) - caps**2 * _above(sizes, caps, spread / sizes)
+    # Where those who are cut lose few rows, the two parts nearly cancel.
     return expected, np.maximum(drawn, 0.0)
 
 

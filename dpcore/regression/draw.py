@@ -44,6 +44,7 @@ class Coefficients:
 
 
 def _facts(epsilon: float) -> ReleaseFacts:
+    # Features and who owns which row are public, and C is made of nothing else: neighbours differ in one user's labels.
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, MECHANISM)
 
 

@@ -91,6 +91,7 @@ def regions(
         if place is not None:
             taken.append(place)
             row, column = place
+            # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
             at = {"x": math.log10(grid.x[column]), "y": math.log10(grid.y[row])}
             fig.add_annotation(**at, text=f"<b>{name.replace(': ', ':<br>')}</b>", showarrow=False)
         elif np.any(inside):

@@ -73,6 +73,7 @@ def plan(
     moved = gradient_steps(neighbours) * bound * clip
     weight = weight_sensitivity(neighbours, bound)
     share = WEIGHT_SHARE if weight else 0.0
+    # Of (Δ/σ)², in all 1 / one², the steps take 1 - share, and the sum of weights the rest.
     multiplier = one * math.sqrt(steps / (1.0 - share))
     if sampled < 1.0:
         weight_multiplier = one / math.sqrt(share) if weight else 0.0

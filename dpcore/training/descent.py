@@ -89,6 +89,7 @@ def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float, 
         for block in sums.blocks():
             slopes = clipped_slopes(rows, mechanism, rows.signed[block.rows] @ theta, block.rows)
             norms = sums.norms(block, slopes)
+            # 1 for a user within the bound, so that a sum of 0 is divided by no 0.
             factors = bound * mechanism.clip / np.maximum(norms, bound * mechanism.clip)
             if chosen is not None:
                 factors *= chosen[block.users]

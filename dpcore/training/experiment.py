@@ -207,6 +207,7 @@ def over_splits(values: FloatArray, experiment: Experiment) -> OverSplits:
     off = np.where(there, values - of_split[..., np.arange(values.shape[-1]) % splits], 0.0)
     found = np.isfinite(of_split).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
+        # The mean of each split takes one.
         degrees = np.maximum(runs - found, 0)
         spread = np.sqrt((off * off).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
         mean = np.where(there, values, 0.0).sum(axis=-1) / runs
@@ -459,6 +460,7 @@ def close_call(table: Table) -> Experiment | None:
         return None
     means = table.summary(Measure.LOSS, Over.ROWS).mean
     order = [int(at) for at in np.argsort(means)]
+    # Two standard errors: about a 95 % interval of the difference.
     near = [at for at in order if _more(table, at, order[0])[0] <= 2.0 * _more(table, at, order[0])[1]]
     chosen = sorted({followed.at, order[0], *near[:CLOSE_CELLS]})
     if len(chosen) < 2 or followed.at not in near:

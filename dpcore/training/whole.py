@@ -65,6 +65,8 @@ def whole_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
 
     A step is ``bound × clip / CELLS``. The rows of a user add up to a vector of norm at most `USER`.
     """
+    # s rows of weight min(h, s) / s, none with a gradient beyond the clip: together at most h times the clip, which is
+    # `CELLS` steps. Rounding toward 0 makes no entry larger.
     weights = smooth_weights(rows.sizes, bound)[rows.users]
     steps = weights * _clipped_slopes(rows, mechanism, theta) * (CELLS / (bound * mechanism.clip))
     return np.trunc(rows.signed * steps[:, None]).astype(np.int64)
