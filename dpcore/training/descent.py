@@ -36,6 +36,8 @@ def noise_of(
     gradient = np.empty((mechanism.steps, num_features, len(runs)))
     weight = np.empty(len(runs))
     for at, run in enumerate(runs):
+        # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
+        # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
         rng = np.random.default_rng([seed, 0, run])
         weight[at] = rng.standard_normal()
         gradient[:, :, at] = rng.standard_normal((mechanism.steps, num_features))

@@ -336,6 +336,7 @@ def fill(
                 continue
             theta = _models(experiment, train, cell, mine, ranks, should_stop)
             if theta is None:
+                # What earlier splits have stays: `_order` asks for the other runs alone.
                 stopped = True
                 break
             for held, side in enumerate((train, test)):

@@ -20,7 +20,7 @@ LINK_READ = "link_read"
 LINK_PROBLEMS = "link_problems"
 # A public list of items: name by id (pages.shared.data.item_list).
 ITEM_NAMES = "item_names"
-# What it said of choices, by session key.
+# What the link said of choices, by session key.
 LINK_SAID = "link_said"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
@@ -45,12 +45,12 @@ KNOWN_FILES = "known_files"
 # Whether the app is shown on a projector.
 PRESENTING = "presenting"
 
-# The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
-# library that a person chose is one for all cards.
+# The button of an answer card that opens its code: the card's own key goes before.
 CARD_CODE = "_code"
 # Which dialog was asked for, until it is open; and whether one is open (pages.shared.base.dialogs).
 DIALOG_ASKED = "dialog_asked"
 DIALOG_OPEN = "dialog_open"
+# The library that a person chose, one for all cards; and what is applied, with the card's key behind.
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 

@@ -85,13 +85,13 @@ class Content:
             [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
         )
         held += [] if self.second is None else [self.second.dataset]
-        # An account names its data by a digest, which is as private as they are.
         held += [table.dataset for table in self.own.values()]
-        # And the names of a private file's columns are not for everybody either.
         private = [
             *(data.is_private for data in held),
+            # The names of a private file's columns are not for everybody either.
             *(f.disclosure is Disclosure.PRIVATE for f in self.files),
         ]
+        # An account names its data by a digest, which is as private as they are.
         if any(private) or any(self.accounts.values()):
             return Disclosure.PRIVATE
         return strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
