@@ -141,11 +141,11 @@ def show(
         _follow(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
         session_file.leave()
 
-    def ahead() -> None:
-        with turns.PAGES.run():  # Light work stands back.
+    def before_light_work() -> None:
+        with turns.PAGES.run():
             page()
 
-    (st.fragment(ahead) if by_itself else ahead)()
+    (st.fragment(before_light_work) if by_itself else before_light_work)()
     if keys.DIALOG_ASKED in st.session_state:
         dialogs.open_asked()
 
