@@ -145,10 +145,13 @@ def minimise(
         # Two roots and not the root of a product, which could overflow.
         middle = np.sqrt(ends.left) * np.sqrt(ends.right)
         if whole:
+            # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
+            # seen next.
             middle = np.clip(np.floor(middle), ends.left + 1.0, np.maximum(ends.right - 1.0, ends.left + 1.0))
         unsplit = (middle <= ends.left) | (middle >= ends.right)
         if whole:  # Neighbours: both values are known, nothing lies between.
             bounds = np.where(unsplit, np.minimum(ends.at_left.values, ends.at_right.values), bounds)
+        # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
         settled = unsplit | (bounds >= value * (1.0 - tolerance))
         # What is left alone keeps its bound: the proof is the smallest bound of all intervals that were.
         if settled.any():
@@ -215,6 +218,8 @@ def at_the_kink(
         if float(values[spot]) < value:
             argument, value = float(points[spot]), float(values[spot])
         spot = int(np.searchsorted(points, argument))
+        # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
+        # search.
         left, right = float(points[max(spot - 1, 0)]), float(points[min(spot + 1, points.size - 1)])
     kinks = np.unique(np.clip(kinks_around(argument), low, high))
     at = split(kinks)
@@ -265,6 +270,8 @@ def _stretch_end(split: Callable[[FloatArray], Split], start: float, end: float,
         if fine.all():
             reached = waiting.pop()
             continue
+        # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
+        # closer look.
         step = int(np.argmin(fine))
         reached = float(points[step])
         if nothing_between[step]:

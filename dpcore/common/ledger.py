@@ -96,6 +96,7 @@ class Ledger:
         """The total; None before the first release."""
         if not self.releases:
             return None
+        # There always is one: every relation covers changed values.
         relation = next(
             to for to in _STRONGEST_FIRST if all((one.neighbours, to) in _STEPS for one in self.releases)
         )

@@ -286,6 +286,7 @@ def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> fl
     low = high / 2.0
     while low > 1e-6 and enough(low):
         low, high = low / 2.0, low
+    # `high` is enough all along: it is returned, so that the last digits err to the safe side.
     while high - low > 1e-9 * high:
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -74,6 +74,7 @@ def unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) -> float:
 
 
 def _ratio(shift: FloatArray, scale: FloatArray) -> FloatArray:
+    # Without noise the ratio is infinite, 0 / 0 included: every term of the noise is then 0, and the bias is left.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(scale > 0.0, shift / scale, np.inf)
 

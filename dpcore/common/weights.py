@@ -180,6 +180,7 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
         return 1.0 / float(histogram.num_users) ** 2
     below, above, inverse = (float(part) for part in histogram.pieces(h))
     p = below + h * h * inverse
+    # A sum of terms of at least 0, whose difference may round below it.
     q = max(above - h * inverse, 0.0)
     return 1.0 / (q * q + p / trade_off)
 
@@ -198,6 +199,7 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     k = int(np.argmax(reached))  # The largest size always qualifies: nobody lies above it.
     _, q, i = (float(part) for part in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
+    # The root may round just outside the piece on which its formula holds.
     return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
@@ -269,9 +271,12 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
         else:
             low = middle + 1
     candidates = {int(sizes[low])}
+    # Where the derivative is positive at the smallest size already, that size is the best cap.
     if low > 0:
         below, above = float(at_or_below[low - 1]), float(further[low - 1])
         slope = 2.0 * below - trade_off * above**2
+        # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
+        # end.
         if slope > 0.0:
             root = trade_off * above * below / slope
             floor = math.floor(min(root, float(sizes[low])))
@@ -316,6 +321,7 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
     first, last = histogram.min_size, histogram.max_size
     left = np.unique(np.geomspace(first, last, 65).astype(np.int64).clip(first, last))
+    # Of whole caps: the intervals have none in common, and leave none out.
     right = np.append(left[1:] - 1, last)
     proved = math.inf
     while left.size:
@@ -363,9 +369,12 @@ def stretch_within(
             probes = np.linspace(inside, outside, PROBES + 2)[1:]
             if whole:
                 probes = np.unique(np.floor(probes))
+                # Probes run outward; `np.unique` has put them in ascending order.
                 probes = probes[probes != inside][:: 1 if outside > inside else -1]
             if not probes.size:
                 return inside
+            # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
+            # beyond it ends the interval.
             beyond = np.flatnonzero(~(objective(probes) <= limit))
             if not beyond.size:
                 return outside

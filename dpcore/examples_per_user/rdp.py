@@ -91,6 +91,8 @@ class Ratio:
             k = self._k[likely]
             moved = np.outer(z, k / self.sigma) - 0.5 * (k / self.sigma) ** 2
             if moved.max() < 30.0:
+                # w - 1 as the sum of p_k (e^x - 1), which keeps its digits where w is near 1. All terms that count
+                # anywhere in the chunk are among the likely ones.
                 less_1 = np.expm1(moved) @ self._weights
                 return less_1, np.log1p(less_1)
         terms = np.outer(z, self._k[low:high] / self.sigma) + self._at_0[low:high]
@@ -119,6 +121,7 @@ class Ratio:
         """What D_α(P ‖ Q) is not below, by the integral of single terms; shape of ``orders``."""
         some = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
         squares = 0.5 * (self._k[some] / self.sigma) ** 2
+        # w is at least any one of its terms, and E_Q of term k to the power α is p_k^α exp(α (α − 1) (k/σ)²/2).
         height = orders[:, None] * (self._log_weights[some] + np.outer(orders - 1.0, squares))
         return np.asarray(np.maximum(height.max(axis=1), 0.0) / (orders - 1.0))
 
@@ -234,6 +237,7 @@ def _where_mass_is(ratio: Ratio, low: float, high: float, powers: FloatArray, st
     # Where w is 1 the part that is taken off has its mass, too.
     kept |= np.abs(coarse) <= 10.0
     inner = step * np.arange(round(1.0 / step))
+    # Each coarse point stands for the unit around it.
     return np.asarray((coarse[kept][:, None] - 0.5 + inner).ravel())
 
 
@@ -270,6 +274,7 @@ def epsilon_of(
         found = steps * divergence + np.log1p(-1.0 / at) - (math.log(delta) + np.log(at)) / (at - 1.0)
         return np.asarray(found)
 
+    # By an order whose ε is not below `enough` nothing can be gained: its integrals are not computed.
     least = converted(ratio.at_least(orders), orders)
     tried = orders[least <= enough]
     if not tried.size:

@@ -240,6 +240,7 @@ def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) ->
         total = _clipped_sum(theta, x[drawn], y[drawn], user[drawn], of)
         total += of.multiplier * of.norm * rng.standard_normal(theta.shape)
         theta = theta - rate * total / of.divisor
+        # Added up and not divided: the class of the largest score is the same.
         average += theta if step >= STEPS // 2 else 0.0
     return average
 

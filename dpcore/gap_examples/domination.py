@@ -60,6 +60,7 @@ def dominate(comparison: Comparison) -> Domination:
     low = max(float(histogram.users_above(k)), _step(best, rho, k - 1))
     high = min(float(histogram.users_above(k - 1)), _step(best, rho, k))
     kept = float(histogram.kept_rows(k))
+    # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     heavy = np.clip(np.array([low, (low + high) / 2.0, high]), 0.0, kept / k)
     light = np.maximum(kept - heavy * k, 0.0)
     limits = whole_cap_limit(light / (light + heavy), rho / (light + heavy)).ratio

@@ -204,6 +204,7 @@ def _draws(counts: IntArray, threshold: int) -> tuple[FloatArray, FloatArray]:
             for way in ways
             for here in range(max(0, keep - sum(way) - rest), min(int(count), keep - sum(way)) + 1)
         ]
+        # Their number alone is refused where this is called; the ways listed so far are not used.
         if len(ways) > MAX_OUTCOMES:
             break
     chances = [math.prod(math.comb(int(c), k) for c, k in zip(counts, way, strict=False)) for way in ways]

@@ -157,6 +157,7 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
         InvalidInput: A share outside [0, 1], or a noise not above 0.
     """
     p = _share(light_share)
+    # At p = 1 nobody is heavy and q is 0, but t must stay above 0.
     given = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
     p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(given, dtype=np.float64)))
     if not np.all(np.isfinite(t) & (t > 0.0)):
@@ -166,6 +167,8 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
     slope = 2.0 * p * t - q**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         root = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
+        # The variance has one valley in x, as its derivative changes its sign once: the best whole cap is beside
+        # the root.
         floor = np.where(np.isfinite(root), np.floor(root), 1.0)
         caps = np.stack((floor, floor + 1.0))
         variances = 1.0 / (p + q * caps) + t * (caps / (p + q * caps)) ** 2

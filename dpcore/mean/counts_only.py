@@ -116,6 +116,8 @@ class CountsOnly:
         inverse = (1.0 - rho) * around.inverse + rho * around.users
         rows = (1.0 - rho) * around.users + rho * around.rows
         squares = (1.0 - rho) * around.rows + rho * around.squares
+        # sum over the users above of (t - p)^2 / x: three terms that cancel, down to below 0, where t is near every
+        # p.
         above = np.maximum(t * (t * inverse - 2.0 * rows / n) + squares / n**2, 0.0)
         sampling = self.value_variance * (nu * (nu * around.worth_below) + above)
         return Losses(np.zeros(sampling.shape), np.asarray(sampling), t)
@@ -192,6 +194,7 @@ class CountsOnly:
         inverse = (1.0 - rho) * float(at.inverse) + rho * users
         leaning = ((1.0 - rho) * users + rho * rows) / n
         worth, left = float(at.worth_below), rows / n  # 1 - sum of p below
+        # As weights sum to 1, nu = (left - users t) / worth; that leaves a condition linear in t.
         t_best = a * (users * left / worth + leaning) / (1.0 + a * (inverse + users**2 / worth))
         nu_best = max((left - users * t_best) / worth, 0.0)
         # h / n + nu h / (1 + (h - 1) rho) = t, increasing in h: bisection, as roots of the quadratic cancel.

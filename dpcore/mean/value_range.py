@@ -251,8 +251,10 @@ def _solved(
     def cut(low: float, high: float) -> float:
         return times * float(of.cut_below(low) + of.cut_above(high))
 
+    # All weights sum to 1: where half of it lies beyond either end, L and U have met at the median.
     most = 0.5 if known is None else of.weight_above(known)
     left, right = 0.0, most
+    # The state rises in the weight, as more is cut and the width shrinks: its sign decides each halving.
     for _ in range(_HALVINGS):
         middle = 0.5 * (left + right)
         if not left < middle < right:
@@ -268,6 +270,7 @@ def _solved(
     if right >= most:
         inner_low, inner_high = (low, low) if known is not None else (high, high)
     room = width - max(inner_high - inner_low, 0.0)
+    # Up to the next value of the path each unit of width less cuts off `slope` more: a quadratic in the step.
     step = (kappa * width - slope * (bounding + cut(low, high))) / (slope**2 + kappa)
     step = min(max(step, 0.0), room)
     of_low = min(step, max(inner_low - low, 0.0)) if known is None else 0.0
@@ -378,6 +381,7 @@ class _Joint:
         first, last = float(self.problem.sizes[0]), float(self.problem.sizes[-1])
         ends = np.unique(np.geomspace(first, last, FIRST_CELLS + 1))
         ends[0], ends[-1] = first, last
+        # Beyond the largest size no weight changes any more, so that this one is looked at by itself.
         for at, h1 in enumerate(ends):
             self.look(float(h1), float(ends[at + 1]) if at + 1 < ends.size else None)
 
@@ -395,6 +399,8 @@ class _Joint:
         h1, sizes = of.threshold, self.problem.sizes
         inside = sizes[(sizes > h1) & (sizes < h2)].astype(np.float64)
         shifts = self.problem.shifts(np.r_[h1, inside, h2])
+        # D is monotone between two sizes: its least magnitude is at an end, at a size inside, or 0 where its sign
+        # changes.
         least = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
         times = of.kept / float(self.problem.kept(h2))
         bound = _solved(of, least, times, self.known)[3]

@@ -136,6 +136,8 @@ def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     kept = np.minimum(cap, sizes)
     together = float(histogram.kept_rows(cap))
     c = kept / together - sizes / float(histogram.num_rows)
+    # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
+    # (s - k) / (s - 1).
     v = kept * (sizes - kept) / np.maximum(sizes - 1.0, 1.0) / together**2
     with np.errstate(divide="ignore", invalid="ignore"):
         ends_at = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.

@@ -119,6 +119,7 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     assert pairs.sums is not None
     assert pairs.sums_of_squares is not None
     kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
+    # p (1 - p) of a Bernoulli variable, without taking a number near 1 from 1.
     mixed = kept * np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
     rows = pairs.rows.astype(np.float64)
     centred = pairs.sums - problem.middle * rows
@@ -130,6 +131,7 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     within = drawn * (1.0 - share) * np.maximum(squares, 0.0) / np.maximum(rows - 1.0, 1.0)
     of_sum, of_rows = problem.parameters.mean_noise(max_groups, max_rows)
     part = share * centred
+    # Its third cumulant.
     skewed = mixed * (1.0 - 2.0 * kept)
     of_squares = mixed * within + skewed * part**2
     return MeanMoments(
@@ -297,6 +299,7 @@ def _search(
         if min(look(groups, rows) for groups, rows in sorted(around)) >= now:
             step = math.sqrt(step)
     g, r = min(found, key=lambda pair: found[pair])
+    # Rounded steps in ratio may leave out the whole numbers beside the best pair.
     for groups in (g - 1, g, g + 1):
         for rows in (r - 1, r, r + 1):
             look(groups, rows)

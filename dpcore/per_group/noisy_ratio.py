@@ -75,6 +75,7 @@ def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, least: float) -> F
     up, up_square = _reached(divisor - x, size)
     down, down_square = _reached(divisor + x, size)
     square = (up_square + down_square + 2.0 * shift * (up - down) + shift * shift) / (divisor * divisor)
+    # The density of T is (|T| + 1) exp(-|T|) / 4; the exponential is part of the weights.
     return np.asarray(np.einsum("ij,ij->i", square, weight * (size + 1.0) / 4.0))
 
 
@@ -136,6 +137,7 @@ def _normal(
     weights *= np.exp(-0.5 * nodes**2) / math.sqrt(2.0 * math.pi)
     divisor = np.maximum(rows + spread * nodes, LEAST_ROWS)
     mean, deviation = sums / divisor, np.sqrt(variance) / divisor
+    # Beyond 100 standard deviations nothing is left, and infinity times 0 would be no number.
     low, high = (np.clip(end / deviation, -1e2, 1e2) for end in (-half - mean, half - mean))
     below, above = ndtr(low), ndtr(-high)
     inside = np.maximum(1.0 - below - above, 0.0)

@@ -239,11 +239,14 @@ class PrivatePairProblem:
                 apart = weights + weights[i] - 2 * least
             others = apart > 0  # 0 for the pair itself alone.
             if others.any():
+                # Of a difference that moves by at most d 2^20 + r steps, r whole, the floor over d moves by at most
+                # 2^20 + r.
                 scores[..., i] = ((level[..., i, None] - level[..., others]) // apart[others]).max(axis=-1)
         return scores
 
     def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """What the noise is added to: -s and the public weights, in steps."""
+        # So many steps are worth a factor of e. Cut off at either end, a score still moves by no more than before.
         per_unit = 2.0 * self.sensitivity / self.epsilon
         return [
             round(per_unit * float(w)) - max(min(int(s), _FAR), -_FAR)

@@ -103,6 +103,8 @@ def shared_pair(
         pair_error(problem, groups, amount) if groups else choice.error_of_nothing
         for problem, choice in zip(problems, choices, strict=True)
     )
+    # Safe on both sides: the value divides by what is proved of the least errors, the lower bound of the search by
+    # errors that were reached.
     value = max(
         error / choice.certificate.lower_bound if choice.certificate.lower_bound > 0.0 else math.inf
         for error, choice in zip(errors, choices, strict=True)

@@ -53,6 +53,8 @@ class SortedPairs:
         largest = float(np.abs(problem.amounts).max())
         above = np.repeat(most - per_user, per_user)
         if problem.whole and most * number * (largest + 1.0) < 2.0**62:
+            # One whole key per pair is sorted in place, in order of users' sizes, groups and amounts; equal ones
+            # become one entry.
             width = int(largest) + 1
             key = (above * number + problem.pairs.group_codes) * width + problem.amounts.astype(np.int64)
             key.sort()

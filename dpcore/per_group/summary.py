@@ -202,6 +202,8 @@ def best_summary_pair(problem: SummaryProblem) -> SummaryChoice:
         if min(look(*at) for at in moves) >= before:
             if step == 1.0 + 1e-9:
                 break
+            # At a step so near 1 all moves are to the next whole numbers; where none of these is better the search
+            # ends.
             step = math.sqrt(step) if step > 1.001 else 1.0 + 1e-9
     nothing = problem.error_of_nothing
     if nothing <= before:

@@ -206,6 +206,7 @@ class _Cap(_Vectors):
         rank = np.arange(self.amounts.size) - np.repeat(self.starts, self.per_user)
         left = np.repeat(self.per_user, self.per_user) - rank
         start = np.repeat(before[self.starts], self.per_user)
+        # A difference of running sums over all users, which may round below 0.
         self.reached = self.root(np.maximum(before - start, 0.0) + left * self.power)
 
     def _sorted(self, max_norm: float) -> FloatArray:
@@ -251,6 +252,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         else:
             low = middle + 1
     chosen = 0.0
+    # Where the error rises from T = 0 on, noise outweighs all that could be kept, and nothing is released.
     if low > 0:
         begin, end = float(edges[low - 1]), float(edges[low])
         a, b = radial.line(begin)
@@ -291,6 +293,7 @@ def _tangents(radial: _Radial, chosen: float) -> tuple[float, float]:
     value, slope = radial.at(chosen)
     if chosen == 0.0:
         return value, value if slope >= 0.0 else -math.inf
+    # The nearer the two tangents, the better the bound; too near, rounding decides the signs of their slopes.
     for width in (1e-9, 1e-7, 1e-5, 1e-3):
         a, b = chosen * (1.0 - width), chosen * (1.0 + width)
         (value_a, fall), (value_b, rise) = radial.at(a), radial.at(b, left=True)

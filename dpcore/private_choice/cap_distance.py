@@ -40,6 +40,7 @@ def too_high(
     """
     remaining, gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
     lacking = np.maximum(on_curve(remaining, k) - q, 0.0)
+    # The last entry has everybody there: nobody need come or go.
     if lacking[-1] == 0.0:
         return 0.0
     best = float(np.min(gone + lacking))
@@ -65,4 +66,5 @@ def too_low(a: float, q: float, k: float) -> float:
     height = (k - turn) / 3.0
     if q >= height:
         return (turn - a) + (q - height)
+    # Here q < (k - turn) / 3 < k, so that the quotient is positive.
     return max(q / (k - q) * q - a, 0.0)

@@ -189,6 +189,8 @@ class ChoiceProblem:
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
         """What the noise is added to: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        # So many steps of score are worth a factor of e in probability. Both cuts below keep scores within 64 bits:
+        # the first changes public weights alone, and under the second no score moves by more than before.
         per_unit = 2.0 * self.sensitivity / self.epsilon
         offsets = (max(round(per_unit * float(w)), -(2**61)) for w in self.log_prior)
         return [max(o - int(d), -(2**62)) for o, d in zip(offsets, self.distances(histogram), strict=True)]

@@ -150,6 +150,8 @@ def _on_simplex(counts: FloatArray) -> FloatArray:
     total = math.fsum(counts)
     if total <= 0.0:
         return np.zeros_like(counts)
+    # By the conditions of Karush, Kuhn and Tucker all counts that stay positive fall by one shift: sorted, the last
+    # that stays above the shift of those before it decides (Duchi et al. 2008, section 3).
     descending = np.sort(counts)[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
     last = int(np.flatnonzero(descending > shifts)[-1])

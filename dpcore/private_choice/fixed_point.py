@@ -76,6 +76,8 @@ class SumsOverUsers(ABC):
     def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
         """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
         targets = self.targets(candidates)
+        # One user moves both ends by at most 1, and a distance from an interval moves by no more than its ends.
+        # Where the sum jumps nowhere, the one row there is stands for both.
         below, beyond = targets - statistics[..., 0, :], statistics[..., -1, :] - targets
         return np.asarray(np.maximum(np.maximum(below, beyond), 0))
 

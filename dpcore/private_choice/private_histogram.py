@@ -105,6 +105,7 @@ def noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
     """
     if noise is CopyNoise.GAUSSIAN:
         return NoiseShape(scale**2, 0.0)
+    # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
     half = 0.5 / scale
     return NoiseShape(0.5 / math.sinh(half) ** 2 if half < 350.0 else 0.0, scale)
 

@@ -249,6 +249,8 @@ def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -
 
 
 def _tails(users: IntArray, values: FloatArray, ends: FloatArray, cap: int) -> tuple[IntArray, IntArray]:
+    # Within each user the largest first, whose j-th alone decides whether j rows lie above an end. A row weighs
+    # (min(h, s) / h) / s = 1 / max(h, s) users.
     order = np.lexsort((-values, users))
     users, values = users[order], values[order]
     starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
@@ -372,12 +374,15 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     """
     facts = ReleaseFacts(problem.epsilon, 0.0, problem.neighbours, MECHANISM)
     anchor = problem.anchor
+    # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
+    # that is drawn; the charge is for both.
     scores = None if anchor is None else end_scores(problem, values, anchor)
     if charge is not None:
         charge(facts)
     if anchor is None:
         first = centre_scores(problem, values)
         drawn = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), for_centre(problem))
+        # Released, and so free to use: the candidates for the half-width may depend on it.
         anchor = float(problem.centres[drawn.index])
         scores = end_scores(problem, values, anchor)
     assert scores is not None

@@ -189,6 +189,8 @@ def of_total(
     """
     if not 1e-6 <= largest_total <= 1e15:
         raise refusal(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
+    # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
+    # quotient just above its own one unit too many.
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
     price = unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))

@@ -86,6 +86,7 @@ class SmoothMean(OfMean, SumsOverUsers):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
             eighths = round(float(h) * 8)
             first = int(np.searchsorted(sizes, float(h), side="right"))
+            # At most 8e12 times 2^17 before the division: within 64 bits.
             s = 8 * sizes[first:]
             found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
         return found

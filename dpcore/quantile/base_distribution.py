@@ -118,6 +118,7 @@ class HistogramBase:
 
     def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
+        # The density is constant within an interval, so that the mean is its middle.
         return self.draw_between(low, high, 0.5)
 
     def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
@@ -185,6 +186,7 @@ class NormalBase:
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
         """Ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
         a, b = np.broadcast_arrays(self._standard(low), self._standard(high))
+        # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
         mirrored = a >= 0.0
         return np.where(mirrored, -b, a), np.minimum(np.where(mirrored, -a, b), 0.0), mirrored
 
@@ -215,6 +217,8 @@ class NormalBase:
             out[narrow] = (
                 np.log(half) - middle**2 / 2.0 - math.log(2.0 * math.pi) / 2.0 + np.log(bend @ _WEIGHTS)
             )
+        # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
+        # cancel.
         upper, lower = log_ndtr(b[~narrow]), log_ndtr(a[~narrow])
         out[~narrow] = upper + np.log1p(-np.exp(lower - upper))
         return out
@@ -239,8 +243,10 @@ class NormalBase:
         from scipy.special import log_ndtr, ndtri_exp
 
         a, b, mirrored = self._left(low, high)
+        # A mirrored interval runs the other way.
         u = np.where(mirrored, 1.0 - np.asarray(uniform), np.asarray(uniform, dtype=np.float64))
         with np.errstate(divide="ignore"):
+            # The z sought has Phi(z) = (1 - u) Phi(a) + u Phi(b), at most 1/2 as b <= 0.
             log_share = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         z = np.clip(ndtri_exp(np.minimum(log_share, math.log(0.5))), a, b)
         inside = self.mean + self.standard_deviation * np.where(mirrored, -z, z)

@@ -342,6 +342,8 @@ class ThinRows(Rows):
         per_user = np.diff(np.append(starts, n))
         self.histogram = ContributionHistogram.from_counts(per_user)
         ordered = np.sort(values.values)
+        # Distances from the quantile's place that grow by 1 % each: lowered to the next of them, no row's distance
+        # changes by more. The smallest value is among them, so that every row has one at or below it.
         steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         at = quantile * n
         places = np.clip(np.concatenate((at - steps, [0.0, at], at + steps)), 0.0, n - 1.0)
@@ -433,6 +435,7 @@ class QuantileOutput:
         k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = (u - self._cumulative[k]) / self.probability[k]
+        # 0 / 0 where the interval's probability underflows: any point of it will do.
         inside = np.clip(np.nan_to_num(inside, nan=0.5), 0.0, 1.0)
         return self.base.draw_between(self.edges[k], self.edges[k + 1], inside)
 
