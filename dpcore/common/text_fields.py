@@ -124,6 +124,7 @@ def good_fields(
             for group in itertools.combinations(left, size):
                 larger, _ = _try(kind, kept | {name: left[name] for name in group})
                 if larger is not None:
+                    # Then single ones again: what did not hold before may hold now.
                     parameters, size = larger, 0
                     kept |= {name: left.pop(name) for name in group}
                     break

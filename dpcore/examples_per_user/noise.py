@@ -34,6 +34,7 @@ def _safe_root(spent: Callable[[float], float], epsilon: float, guess: float, to
     target = math.log(epsilon)
 
     def height(log_sigma: float) -> float:
+        # Kept finite, so that chords can be drawn.
         return min(math.log(max(spent(math.exp(log_sigma)), 1e-300)), 700.0) - target
 
     at = math.log(guess)

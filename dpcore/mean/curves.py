@@ -162,6 +162,7 @@ class BoundCurve:
         kept = 2.0 / (1.0 / (below + above * left) + 1.0 / (below + above * right))
         first, last = self._at_sizes[pieces], self._at_sizes[pieces + 1]
         middle = self.error_after(np.clip((kept - below) / above, left, right), pieces + 1)
+        # The error is first + v (slope + v bend), v linear in 1 / n_h from 0 at the left end to 1 at the right one.
         bend = 2.0 * (first + last - 2.0 * middle)
         slope = last - first - bend
         with np.errstate(divide="ignore", invalid="ignore"):

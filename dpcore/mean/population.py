@@ -77,6 +77,8 @@ class Population:
         each = self._effective.of(sizes)
         k = min(int(np.searchsorted(each, effective)), sizes.size - 1)
         low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
+        # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user is worth one row, and nothing tells them
+        # apart.
         left = 1.0 - rho * effective
         rows = effective * (1.0 - rho) / left if left > 0.0 else high
         return min(max(rows, low), high)

@@ -254,6 +254,7 @@ def _released(
         offset = 0.0
     else:
         offset = big_b / 2.0 if problem.release is Release.CENTRED_SPLIT else 0.0
+        # How far a row's value may lie from the offset: B/2 where that is the middle of the range, else B.
         largest = max(big_b - offset, offset)
         top = sums - offset * weight
         top = top + generator.laplace(0.0, LaplaceNoise.for_release(largest * h, eps / 2.0).scale, runs)

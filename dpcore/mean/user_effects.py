@@ -212,6 +212,7 @@ def _correlation(of: _Sums) -> FloatArray:
     m, n = of.users, of.rows
     told = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Moved from the mean of all rows to that of the rows that are left: a small step, so that little cancels.
         between = np.maximum(of.between - of.total**2 / n, 0.0) / (m - 1.0)
         within = of.within / (n - m)
         typical = (n - of.squared_sizes / n) / (m - 1.0)

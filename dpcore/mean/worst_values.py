@@ -231,6 +231,8 @@ def _lower_bound(problem: WorstProblem, bound: float, least: float) -> float:
     more, as_many = histogram.sizes > bound, histogram.sizes >= bound
     cut = float((histogram.users[more] * (histogram.sizes[more] - bound)).sum())
     left, right = (noise * bound - float(histogram.users[part].sum()) * cut for part in (as_many, more))
+    # Every slope between those on the two sides belongs to a line under the square of the error. A level line
+    # proves most, where it is one of them.
     slope = 2.0 * min(max(0.0, left), right)
     most = max(float(histogram.max_size), bound)
     falls = min(slope * (most - bound), -slope * (bound - least), 0.0)

@@ -107,6 +107,7 @@ def best_pair(
     nothing = problem.error_of_nothing
     value = nothing
     if best.max_groups:
+        # From the pairs themselves, by another formula than that of the pass.
         value = pair_error(problem, best.max_groups, best.amount)
     lower = min(value, search.lower_bound)
     kind = "whole" if problem.whole else "real"

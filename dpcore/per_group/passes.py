@@ -316,6 +316,7 @@ class Passes:
             return np.asarray(even * (constant[segment] + f * slope[segment] + f * f * square[segment]))
 
         def sampling(place: int) -> FloatArray:
+            # Of p (1 - p) v with p = l / k the sum is l sum v / k - l^2 sum v / k^2.
             once, twice = sums.scalars[place]
             return np.asarray(np.maximum(caps * once[segment] - caps**2.0 * twice[segment], 0.0))
 
@@ -335,6 +336,7 @@ class Passes:
         slopes = np.maximum(product(base[1], -rises, base[1], -rises), 0.0)
         # squares + 2 x cross + x^2 slopes + constant + grows (high - x)^2 at x = high - C in [0, high - low].
         constant, grows = sampling(0), sampling(1) + noise**2
+        # Where slopes and grows are 0 the mean square never falls in x: it is least at x = 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             x = np.nan_to_num((grows * high - cross) / (slopes + grows), nan=0.0, posinf=0.0, neginf=0.0)
         x = np.clip(x, 0.0, high - low)

@@ -82,6 +82,7 @@ def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
     rise = math.expm1(e) if e < 700.0 else math.inf
+    # e^epsilon' leaves float64: two users are then kept for certain, and a single one with delta' alone.
     if math.isinf(rise):
         return np.where(n >= 2.0, 1.0, np.where(n == 1.0, d, 0.0))
     n1 = 1 + math.floor(math.log((rise + 2.0 * d) / ((rise + 2.0) * d)) / e) if rise > 0.0 else 1

@@ -338,6 +338,7 @@ def best_cap(
     def missing(t: float) -> FloatArray:
         nonlocal best, chosen, evaluations
         if t not in biases:
+            # What is forgotten is computed again where it is needed.
             while biases and (len(biases) + 1) * problem.pairs.num_entries > REMEMBERED:
                 biases.pop(next(iter(biases)))
             biases[t] = cap.missing(t)
@@ -369,6 +370,7 @@ def best_cap(
             continue
         add(low, middle)
         add(middle, high)
+    # Intervals that were left alone count with their bounds, too: without them the proof would not cover their T.
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
     certificate = Certificate(
         best,

@@ -132,6 +132,7 @@ def _ranked(ascending: FloatArray, share: float) -> float:
     """The smallest entry that at least this share of them do not exceed; NaN where there are none."""
     if not ascending.size:
         return math.nan
+    # Less a little, as a product may be rounded above its whole number.
     return float(ascending[max(math.ceil(share * ascending.size - 1e-9), 1) - 1])
 
 
