@@ -267,6 +267,7 @@ def cap_statistics(
     nobody = above == 0.0
     if above_sums is None:
         rows_capped, allowed = (total - below) / total, np.ones(np.shape(bounds))
+        # The sum of p_j - u over the users above n u.
         variation = np.maximum((total - heavy_below) / total - share * heavy_above, 0.0)
         cut = np.maximum((total - below - bounds * above) / total, 0.0)
     else:

@@ -60,6 +60,7 @@ class RegressionProblem(ByDigest):
         assert features is not None
         assert codes is not None
         for array in (features, codes):
+            # Digest and factors are computed once: nobody may change the arrays behind them.
             array.flags.writeable = False
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "user_codes", codes)
@@ -154,6 +155,7 @@ class RegressionProblem(ByDigest):
     def digest(self) -> str:
         """SHA-256 of the content, hexadecimal."""
         content = hashlib.sha256(b"regression/1")
+        # The shape too: bytes alone do not tell rows from columns.
         parameters = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
         content.update(repr((*parameters, self.feature_names)).encode())
         content.update(self.features.tobytes())

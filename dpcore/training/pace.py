@@ -87,6 +87,7 @@ def faded(mean: FloatArray, direction: FloatArray) -> FloatArray:
 
 def variance_of_noise(noise: float) -> float:
     """Of each coordinate of `faded` after many steps, where gradients are noise of that standard deviation alone."""
+    # (1 - f)² times the sum of f^(2k) over the steps before.
     return noise**2 * (1.0 - FADE) / (1.0 + FADE)
 
 
@@ -99,6 +100,7 @@ def agreement(mean: FloatArray, noise: float, step: int) -> FloatArray:
         step: Number of this step, from 1.
     """
     squared = np.einsum("kr,kr->r", mean, mean)
+    # The mean began at 0: after few steps it holds less noise.
     by_noise = mean.shape[0] * variance_of_noise(noise) * (1.0 - FADE ** (2 * step))
     return np.asarray(squared / by_noise)
 

@@ -51,6 +51,7 @@ class UserSums:
         part = slice(begin, int(rows.starts[last - 1] + rows.sizes[last - 1]))
         owners = rows.users[part] - first
         size = owners.size
+        # One line per user and feature, in which each row's slope meets its signed feature.
         line = (owners[:, None] * d + np.arange(d)).ravel()
         order = np.argsort(line, kind="stable")
         ends = np.concatenate(([0], np.cumsum(np.repeat(rows.sizes[first:last], d))))
