@@ -1,11 +1,12 @@
 """Training: ours beside diffprivlib and Opacus on one row per user, its speed, and the paper's table 2 beside ours.
 
     python benchmarks/training.py            loss and time beside the peers that are there, and the time of a page
-    python benchmarks/training.py --table    every method at its best bound over epsilon, 40 paired splits of the users,
-                                             and whether the page's answer is never more than one standard error behind
-                                             the best; with SWEETSPOT_BENCH_DATA also on mnist.npz and
+    python benchmarks/training.py --table    every method at its best bound over epsilon, on many paired splits of the
+                                             users, and whether the page's answer is never more than one standard
+                                             error behind the best; with SWEETSPOT_BENCH_DATA also on mnist.npz (by
+                                             writers where it, or mnist_writers.npy beside it, names them) and
                                              ml1m_user_movie_rating.csv there; --epsilons 1, --data MNIST and
-                                             --per-split 100 take some, and surer ones; half an hour of CPU
+                                             --batches 4 take some, and fewer splits; a quarter of an hour of CPU
     python benchmarks/training.py --paper    table 2: druglib_ratings.csv in SWEETSPOT_BENCH_DATA; four minutes of CPU
                                              for each reading and epsilon with all m² steps, so about 80 for all of
                                              them; --share 0.05 takes the last 5 %, --steps and --ties some readings
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dpcore.common.privacy import Neighbours
-from dpcore.training import bassily, descent, experiment, optimum
+from dpcore.common.progress import never
+from dpcore.training import account, bassily, descent, experiment, followed, optimum
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
@@ -42,7 +44,8 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, hold_out, prepare
 from dpcore.training.sample import ticket_data
-from dpcore.training.scores import Measure, Over, constant_scores, scores
+from dpcore.training.scores import Measure, Over, scores
+from dpcore.training.user_sums import UserSums
 from dpcore.training.weighting import Cell, Method
 
 RUNS = 20
@@ -276,15 +279,25 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
 
 
-REPEATS, PARTS = 10, 4
-"""So often the users are cut into parts anew, each of which is held out once: all users count alike in every cut."""
-FIRST_CUTS, FIRST_RUNS, RUNS_PER_SPLIT = 2, 4, 25
+PARTS = 4
+"""Into so many parts users are cut, each of which is held out once: a cut is so many splits."""
+FIRST_CUTS, FIRST_RUNS = 1, 2
+"""Of all methods at all bounds."""
+SECOND_CUTS, SECOND_RUNS, SECOND_BOUNDS = 4, 4, 2
+"""Of each other method than clipped sums, at its best bounds by the first runs."""
+CUTS_AT_ONCE = 16
+"""On each split one run and its mirror image, all noise with the other sign: what moves a loss in proportion to the
+noise then cancels in their mean, which has a third to a half of the variance of two runs of their own."""
+BATCHES, MOST_BATCHES = 2, 40
+"""Of so many cuts each: of all clipped sums that may be best; and of the answer and its rivals, until it is sure."""
 TABLE_DELTA = 1e-6
 TABLE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 MOST_ERROR = 0.05
 """Standard error of an excess, as a share of it, up to which it is taken as known."""
-MOST_BEHIND = 1.4
-"""With more times the excess of the bound that follows in the first runs, no more runs are made of a method."""
+SURE = 0.045
+"""More cuts are made until it is no more than this."""
+FAR = 3.0
+"""By so many standard errors what is clearly behind is behind."""
 
 
 def table_data() -> dict[str, ClassifierRows]:
@@ -304,13 +317,19 @@ def table_data() -> dict[str, ClassifierRows]:
 
 
 def digits(path: Path) -> ClassifierRows:
-    """Threes and eights as 3 x 3 block means and an intercept. The file names no writers where it has no field of them:
-    images are then dealt to 1,200 made-up writers with a Pareto law of sizes."""
+    """Threes and eights as 3 x 3 block means and an intercept.
+
+    Writers are the field ``writers`` of the file, one for each image, or ``mnist_writers.npy`` beside it (of QMNIST,
+    the third column of its labels). Where neither is there, images are dealt to 1,200 made-up writers, with a Pareto
+    law of sizes.
+    """
     with np.load(path) as held:
         names = set(held.files)
         images = held["x_train"] if "x_train" in names else held["images"]
         labels = held["y_train"] if "y_train" in names else held["labels"]
         writers = held["writers"] if "writers" in names else None
+    if writers is None and (beside := path.with_name("mnist_writers.npy")).is_file():
+        writers = np.load(beside)
     chosen = np.flatnonzero((labels == 3) | (labels == 8))
     rng = np.random.default_rng(8)
     if writers is None:
@@ -359,67 +378,138 @@ def films(path: Path) -> ClassifierRows:
     )
 
 
-def cuts(rows: ClassifierRows) -> list[tuple[ClassifierRows, ClassifierRows]]:
-    """(Users to train on, users held out): `REPEATS` times `PARTS` splits, all of one cut after each other."""
-    found = []
-    for repeat in range(REPEATS):
-        parts = np.array_split(np.random.default_rng([repeat, 21]).permutation(rows.num_users), PARTS)
-        for at, held in enumerate(parts):
-            rest = np.concatenate([part for other, part in enumerate(parts) if other != at])
-            found.append((rows.of_users(np.sort(rest)), rows.of_users(np.sort(held))))
-    return found
+@dataclass(eq=False)
+class Cuts:
+    """Splits of the users of a table, `CUTS_AT_ONCE` cuts after each other, each cut with `PARTS` splits.
+
+    Attributes:
+        rows: Of all users.
+        found: Of each batch: who is trained on, shape (users, splits), and the losses held out without privacy and of
+            guessing, shape (2, splits).
+    """
+
+    rows: ClassifierRows
+    found: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def batch(self, at: int) -> tuple[np.ndarray, np.ndarray]:
+        """A batch by its number."""
+        while len(self.found) <= at:
+            trained = self.trained_on(len(self.found))
+            self.found.append((trained, self._floors(trained)))
+        return self.found[at]
+
+    def trained_on(self, batch: int) -> np.ndarray:
+        """1 for users who are trained on, 0 for those held out, shape (users, splits)."""
+        users = self.rows.num_users
+        trained = np.ones((users, CUTS_AT_ONCE * PARTS))
+        for cut in range(CUTS_AT_ONCE):
+            order = np.random.default_rng([batch, cut, 21]).permutation(users)
+            # Parts of the same size, so that as many are trained on in every split.
+            for part, held in enumerate(order[: users // PARTS * PARTS].reshape(PARTS, -1)):
+                trained[held, cut * PARTS + part] = 0.0
+        return trained
+
+    def _floors(self, trained: np.ndarray) -> np.ndarray:
+        rows = self.rows
+        start = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), Mechanism.radius).theta
+        theta, constant = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
+        for at, weights in enumerate(trained[rows.users].T):
+            found = optimum.fit(rows, LossKind.LOGISTIC, weights, Mechanism.radius, start=start)
+            theta[:, at], share = found.theta, weights @ (rows.signs > 0.0) / weights.sum()
+            constant[at] = np.log(share / (1.0 - share))
+        guess = np.logaddexp(0.0, -rows.signs[:, None] * constant)
+        return np.stack((self.held_out(theta, trained), _mean_held_out(rows, guess, trained)))
+
+    def held_out(self, theta: np.ndarray, trained: np.ndarray) -> np.ndarray:
+        """Loss of each model on the users that were held out from it, shape (models,)."""
+        return _mean_held_out(self.rows, np.logaddexp(0.0, -(self.rows.signed @ theta)), trained)
+
+    def excess(self, batch: int, mechanism: Mechanism, cell: Cell) -> np.ndarray:
+        """Of clipped sums at a bound, or with one that follows: mean of the runs, shape (splits,).
+
+        All runs on all splits at once; on each one with noise of its own, the same for all cells, and its mirror image.
+        """
+        trained, (floor, _) = self.batch(batch)
+        trained = np.tile(trained, (1, 2))
+        columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
+        plan = account.rule_plan(
+            mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
+        )
+        rng = np.random.default_rng([batch, 22])
+        noise = followed.RuleNoise(
+            *(
+                np.concatenate((one, -one), axis=-1)
+                for one in (
+                    rng.standard_normal((mechanism.steps, d, columns // 2)),
+                    rng.standard_normal((mechanism.steps, columns // 2)),
+                    rng.standard_normal(columns // 2),
+                )
+            )
+        )
+        gradient = followed.clipped_sums(
+            UserSums(self.rows, columns),
+            self.rows.signed,
+            lambda margins, part: descent.clipped_slopes(self.rows, mechanism, margins, part),
+            trained,
+        )
+        found = followed.descend(
+            gradient,
+            mechanism,
+            int(trained[:, 0].sum()),
+            cell.bound,
+            noise,
+            follows=follows,
+            plan=plan,
+            should_stop=never,
+        )
+        assert found is not None
+        return self.held_out(found[0], trained).reshape(2, -1).mean(axis=0) - floor
+
+    def few(
+        self, mechanism: Mechanism, cells: Sequence[Cell], cuts: int, runs: int
+    ) -> dict[Cell, np.ndarray]:
+        """Excess of a few runs of any method on the splits of the first cuts, each of shape (splits,)."""
+        trained, floors = self.batch(0)
+        found = np.empty((len(cells), cuts * PARTS))
+        for at in range(found.shape[1]):
+            on = trained[:, at] > 0.0
+            train, test = (self.rows.of_users(np.flatnonzero(side)) for side in (on, ~on))
+            question = experiment.Experiment(train, test, mechanism, tuple(cells), runs, 5_000 + at)
+            losses = experiment.fill(question.empty()).of(Measure.LOSS, Over.ROWS)
+            found[:, at] = losses.mean(axis=1) - floors[0, at]
+        return dict(zip(cells, found, strict=True))
 
 
-def lost(
-    splits: Sequence[tuple[ClassifierRows, ClassifierRows]],
-    mechanism: Mechanism,
-    cells: Sequence[Cell],
-    runs: int,
-    first_seed: int,
-) -> np.ndarray:
-    """Loss of each run on users held out, shape (cells, splits, runs); all cells have the same noise."""
-    found = np.empty((len(cells), len(splits), runs))
-    for at, (train, test) in enumerate(splits):
-        question = experiment.Experiment(train, test, mechanism, tuple(cells), runs, first_seed + at)
-        found[:, at] = experiment.fill(question.empty()).of(Measure.LOSS, Over.ROWS)
-    return found
+def _mean_held_out(rows: ClassifierRows, losses: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Mean loss over the rows of users held out, one for each column; all have one shape."""
+    out = 1.0 - trained[rows.users]
+    return np.asarray((losses * out).sum(axis=0) / out.sum(axis=0))
 
 
-def floors(splits: Sequence[tuple[ClassifierRows, ClassifierRows]]) -> np.ndarray:
-    """Loss on users held out without privacy, and of guessing, shape (2, splits)."""
-    found = np.empty((2, len(splits)))
-    for at, (train, test) in enumerate(splits):
-        best = optimum.fit(train, LossKind.LOGISTIC, np.ones(train.num_rows), Mechanism.radius)
-        constant = optimum.best_constant(train, LossKind.LOGISTIC)
-        found[0, at] = scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
-        found[1, at] = constant_scores(test, LossKind.LOGISTIC, constant)[0, 0]
-    return found
-
-
-def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str]) -> bool:
+def table_over_epsilon(epsilons: Sequence[float], most: int, names: Sequence[str]) -> bool:
     """Excess of the loss on users held out over that without privacy, each method at its best bound.
 
     A standard error is over the cuts, each of which holds every user out once: who is held out then moves it little.
 
     Returns:
-        Whether the page's answer is never more than one standard error of their difference behind the best.
+        Whether the page's answer is never more than one standard error of the best row behind it. With enough splits
+        any difference, however small, is more than its own paired standard error.
     """
     print(
-        "Excess of the logistic loss on users held out over no privacy, ± one standard error.\n"
-        f"Delta {TABLE_DELTA:g}, add or remove one user. {REPEATS * PARTS} paired splits: {REPEATS} times users are "
-        f"cut into {PARTS} parts, each is held out.\n"
-        f"In brackets the bound of least loss, of three left by {FIRST_RUNS} runs on {FIRST_CUTS * PARTS} splits;\n"
-        f"{runs} more on each split, of methods that have at most {MOST_BEHIND:g} times the excess of the bound\n"
-        "that follows in the first (else ~).\n"
-        "The answer is what the page says after its own runs, on five other splits, and is judged here.\n"
-        "Share of noise: of its squared standard error, what noise is expected to make."
+        "Excess of the logistic loss on users held out over no privacy, ± one standard error over cuts of the users.\n"
+        f"Delta {TABLE_DELTA:g}, add or remove one user. A cut has {PARTS} paired splits, of which each part is held "
+        "out once, with a run and its mirror image on each.\n"
+        f"Clipped sums, with the bound of least loss in brackets: {BATCHES * CUTS_AT_ONCE} cuts; the answer and its "
+        f"rivals have more, until the\nerror is at most {SURE:.1%} of the excess. Other methods: {SECOND_RUNS} runs "
+        f"on each split of {SECOND_CUTS} cuts; with *, they are not clearly behind.\n"
+        "The answer is what the page says after its own runs, on splits of its own. It passes where it is at most\n"
+        "one standard error of the best row's excess behind it; the paired difference is said, too."
     )
     methods, failed, unsure = list(Method), [], []
     for name, rows in table_data().items():
         if names and not any(name.startswith(one) for one in names):
             continue
-        splits = cuts(rows)
-        floor, guess = floors(splits)
+        cuts = Cuts(rows)
         print(f"\n{name}: {rows.num_users:,} users, {rows.num_rows:,} rows, {rows.num_features} features")
         print(
             f"{'epsilon':>8}"
@@ -428,32 +518,37 @@ def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str
         )
         for epsilon in epsilons:
             answer = page_answer(rows, epsilon)
-            of, share = _row_of_table(rows, splits, floor, epsilon, runs, answer)
-            least = min(
-                (one for one in of if of[one].sure), key=lambda one: of[one].excess.mean(), default=answer
-            )
-            more = of[answer].excess - of[least].excess
-            error = _error(more)
-            passed = least == answer or more.mean() <= error
+            of, others = _row_of_table(cuts, epsilon, most, answer)
+            least = min((one for one in of if _rival(of, one, answer)), key=lambda one: of[one].mean())
+            more = of[answer] - of[least]
+            passed = more.mean() <= _error(of[least])
             line = []
             for method in methods:
                 mine = [one for one in of if one.method is method]
-                best = min(mine, key=lambda one: of[one].excess.mean())
-                bound = "" if method is Method.FOLLOWED else f" [{best.reach:g}]"
-                error_of = f" ± {_error(of[best].excess):.4f}" if of[best].sure else "~"
-                text = f"{of[best].excess.mean():.4f}{error_of}{bound}"
-                line.append(f"{text:>30}")
-            relative = _error(of[answer].excess) / max(abs(of[answer].excess.mean()), 1e-12)
+                if mine:
+                    best = min(mine, key=lambda one: of[one].mean())
+                    bound = "" if method is Method.FOLLOWED else f" [{best.reach:g}]"
+                    line.append(f"{f'{of[best].mean():.5f} ± {_error(of[best]):.5f}{bound}':>30}")
+                    continue
+                best = min(
+                    (one for one in others if one.method is method), key=lambda one: others[one].mean()
+                )
+                error = _error(others[best])
+                near = "*" if others[best].mean() - FAR * error <= of[answer].mean() else ""
+                line.append(f"{f'{others[best].mean():.5f} ± {error:.5f}{near} [{best.reach:g}]':>30}")
+            relative = _error(of[answer]) / max(abs(of[answer].mean()), 1e-12)
             if relative > MOST_ERROR:
                 unsure.append(f"{name} at {epsilon:g}: {relative:.0%}")
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")
             behind = (
-                "" if least == answer else f", {more.mean():+.5f} ± {error:.5f} beside {least.method.value}"
+                ""
+                if least == answer
+                else f", {more.mean():+.6f} ± {_error(more):.6f} beside {least.method.value} [{least.reach:g}]"
             )
-            said = f"{answer.method.value}{behind}: {'PASS' if passed else 'FAIL'}"
-            doubt = f"standard error {relative:.1%} of it, share of noise {share:.0%}"
-            guessing = f"{(guess - floor).mean():>12.4f}"
+            said = f"{answer.method.value} [{answer.reach:g}]{behind}: {'PASS' if passed else 'FAIL'}"
+            doubt = f"standard error {relative:.1%} of it, {of[answer].size // PARTS} cuts"
+            guessing = f"{np.subtract(*cuts.batch(0)[1][::-1]).mean():>12.4f}"
             print(f"{epsilon:>8g}" + "".join(line) + f"{guessing}  {said}; {doubt}", flush=True)
     print(
         "\nFAIL: the answer is more than one standard error behind the best of " + "; ".join(failed)
@@ -465,45 +560,44 @@ def table_over_epsilon(epsilons: Sequence[float], runs: int, names: Sequence[str
     return not failed
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """Excess of a cell on each split, shape (splits,), and whether more than the first runs were made."""
-
-    excess: np.ndarray
-    sure: bool
+def _rival(of: dict[Cell, np.ndarray], cell: Cell, answer: Cell) -> bool:
+    """Whether a cell was run as often as the answer."""
+    return of[cell].size == of[answer].size
 
 
 def _row_of_table(
-    rows: ClassifierRows,
-    splits: Sequence[tuple[ClassifierRows, ClassifierRows]],
-    floor: np.ndarray,
-    epsilon: float,
-    runs: int,
-    answer: Cell,
-) -> tuple[dict[Cell, _Entry], float]:
-    """Excess of the cells that matter, and the share of noise in the answer's squared standard error."""
+    cuts: Cuts, epsilon: float, most: int, answer: Cell
+) -> tuple[dict[Cell, np.ndarray], dict[Cell, np.ndarray]]:
+    """Excess of clipped sums that may be best, on each split, and of other methods at the best of their bounds."""
     asked = TrainingParameters(epsilon, delta=TABLE_DELTA)
-    cells = asked.cells(int(rows.sizes.max()))
-    some = splits[: FIRST_CUTS * PARTS]
-    first = lost(some, asked.mechanism, cells, FIRST_RUNS, 5_000).mean(axis=2) - floor[: len(some)]
-    followed = first[cells.index(Cell(Method.FOLLOWED))]
-    found, chosen = {}, {Cell(Method.FOLLOWED), answer}
-    for method in Method:
-        mine = sorted(
-            (at for at, one in enumerate(cells) if one.method is method), key=lambda at: cells[at].reach
-        )
-        here = min(range(len(mine)), key=lambda place: first[mine[place]].mean())
-        best = mine[here]
-        found[cells[best]] = _Entry(first[best], False)
-        if first[best].mean() <= MOST_BEHIND * followed.mean():
-            chosen |= {cells[at] for at in mine[max(here - 1, 0) : here + 2]}
-    again = sorted(chosen, key=lambda one: (list(Method).index(one.method), one.reach))
-    losses = lost(splits, asked.mechanism, again, runs, 0)
-    for cell, values in zip(again, losses, strict=True):
-        found[cell] = _Entry(values.mean(axis=1) - floor, True)
-    of_answer = losses[again.index(answer)]
-    noise = of_answer.var(axis=1, ddof=1).mean() / of_answer.size
-    return found, float(noise / _error(found[answer].excess) ** 2)
+    mechanism, cells = asked.mechanism, asked.cells(int(cuts.rows.sizes.max()))
+    first = cuts.few(mechanism, cells, FIRST_CUTS, FIRST_RUNS)
+    here = Cell(Method.FOLLOWED)
+    chosen = {here}
+    for cell in cells:
+        behind = first[cell] - first[here]
+        if cell.method is Method.CLIPPED_SUM and behind.mean() <= FAR * behind.std(ddof=1) / behind.size**0.5:
+            chosen.add(cell)
+    if answer.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
+        chosen.add(answer)
+    of = {
+        cell: np.concatenate([cuts.excess(batch, mechanism, cell) for batch in range(BATCHES)])
+        for cell in sorted(chosen, key=lambda one: (one.method.value, one.reach))
+    }
+    # Some who may be best, by the first cuts, go on beside the answer.
+    best = min(of, key=lambda one: of[one].mean())
+    going = {answer, here, best}
+    going |= {cell for cell in of if (more := of[cell] - of[best]).mean() <= 2.0 * _error(more)}
+    for batch in range(BATCHES, most):
+        if _error(of[answer]) <= SURE * of[answer].mean():
+            break
+        for cell in going:
+            of[cell] = np.append(of[cell], cuts.excess(batch, mechanism, cell))
+    others: dict[Cell, np.ndarray] = {}
+    for method in (Method.SMOOTH, Method.CAP, Method.OUTPUT):
+        mine = sorted((one for one in cells if one.method is method), key=lambda one: first[one].mean())
+        others |= cuts.few(mechanism, mine[:SECOND_BOUNDS], SECOND_CUTS, SECOND_RUNS)
+    return of, others
 
 
 def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
@@ -519,7 +613,8 @@ def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
 
 def _error(values: np.ndarray) -> float:
     """Standard error of the mean of one value per split, over the cuts."""
-    return float(values.reshape(REPEATS, PARTS).mean(axis=1).std(ddof=1) / REPEATS**0.5)
+    cuts = values.reshape(-1, PARTS).mean(axis=1)
+    return float(cuts.std(ddof=1) / cuts.size**0.5)
 
 
 def main() -> None:
@@ -531,7 +626,10 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--epsilons", nargs="+", type=float, default=TABLE_EPSILONS, help="of the table")
     parser.add_argument(
-        "--per-split", type=int, default=RUNS_PER_SPLIT, help="runs on each split, of the table"
+        "--batches",
+        type=int,
+        default=MOST_BATCHES,
+        help=f"of {CUTS_AT_ONCE} cuts, for the answer of the table and its rivals, at most",
     )
     parser.add_argument(
         "--data", nargs="+", default=(), help="how the names of the table's data begin; all by default"
@@ -553,7 +651,7 @@ def main() -> None:
         steps, ties = [StepSize[name] for name in flags.steps], [where[name] for name in flags.ties]
         table_2(flags.runs, flags.share, steps, ties)
     elif flags.table:
-        sys.exit(0 if table_over_epsilon(flags.epsilons, flags.per_split, flags.data) else 1)
+        sys.exit(0 if table_over_epsilon(flags.epsilons, flags.batches, flags.data) else 1)
     else:
         beside_peers()
         time_of_a_page()

@@ -45,8 +45,18 @@ Slopes = Callable[[FloatArray, slice], FloatArray]
 """From the margins of some rows to the slopes of their clipped losses."""
 
 
-def clipped_sums(sums: UserSums, signed: FloatArray, slopes: Slopes) -> Gradient:
-    """Each user's sum of gradients shortened to the bound of its run; and how many are within."""
+def clipped_sums(
+    sums: UserSums, signed: FloatArray, slopes: Slopes, trained: FloatArray | None = None
+) -> Gradient:
+    """Each user's sum of gradients shortened to the bound of its run; and how many are within.
+
+    Args:
+        sums: Of the users.
+        signed: As `ClassifierRows.signed`.
+        slopes: Of the loss.
+        trained: 1 for users who are there, 0 for others, shape (num_users, runs), where runs are on splits of their
+            own; None for all users in all runs.
+    """
 
     def gradient(theta: FloatArray, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         total, within = np.zeros_like(theta), np.zeros(theta.shape[1])
@@ -54,7 +64,11 @@ def clipped_sums(sums: UserSums, signed: FloatArray, slopes: Slopes) -> Gradient
             found = slopes(signed[block.rows] @ theta, block.rows)
             norms = sums.norms(block, found)
             factors = bounds / np.maximum(norms, bounds)
-            within += (norms <= bounds).sum(axis=0)
+            inside = norms <= bounds
+            if trained is not None:
+                factors *= trained[block.users]
+                inside = inside & (trained[block.users] > 0.0)
+            within += inside.sum(axis=0)
             total += signed[block.rows].T @ (found * factors[block.owners])
         return total, within
 

@@ -297,6 +297,23 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
     )  # fmt: skip
 
 
+def test_runs_on_splits_of_their_own_are_what_they_are_alone():
+    rows, mechanism = rows_of(5, [3, 1, 7, 2, 1, 4]), Mechanism(1.0, 1e-6)
+    trained = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    theta, bounds = np.random.default_rng(6).standard_normal((3, 2)), np.array([0.3, 0.8])
+
+    def slopes(margins, part):
+        return descent.clipped_slopes(rows, mechanism, margins, part)
+
+    total, within = followed.clipped_sums(UserSums(rows, 2), rows.signed, slopes, trained)(theta, bounds)
+    for run in range(2):
+        alone = rows.of_users(np.flatnonzero(trained[:, run]))
+        by_itself = descent.bounded_gradient(alone, mechanism, FOLLOWED, 0, range(1))
+        sums, count = by_itself(theta[:, [run]], bounds[[run]])
+        assert total[:, run] == pytest.approx(sums[:, 0], abs=1e-12)
+        assert within[run] == count[0]
+
+
 def test_without_noise_the_bound_comes_to_its_quantile():
     rows = generated(900)
     for epsilon in (1.0, 3.0):
