@@ -101,6 +101,7 @@ class Part:
 
     def members(self, needed: Collection[str], optional: Collection[str] = ()) -> dict[str, Part] | None:
         """The members of an object with these names, all of ``needed`` among them and no others."""
+        # Room for unknown names, so that they can be told, and for no more than are told.
         members = self.named(len(needed) + len(optional) + MOST_PROBLEMS)
         if members is None:
             return None
@@ -167,6 +168,7 @@ class Part:
 
     def number(self) -> float | None:
         """A finite number."""
+        # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
             self.must_be("a number")
             return None

@@ -188,6 +188,7 @@ def _relaxed(of: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
     solved = linprog(-np.ones(of.num_records), A_ub=uses, b_ub=room, bounds=(0.0, 1.0), method="highs")  # type: ignore[call-overload]
     if solved.x is None or solved.ineqlin is None:
         return np.zeros(of.num_records), np.zeros(of.num_users, np.int64)
+    # Any prices of at least 0 prove a bound: rounded ones do, and so do those of a program that was solved badly.
     prices = np.rint(np.clip(-solved.ineqlin.marginals, 0.0, 1.0) * PRICE_UNIT).astype(np.int64)
     return np.asarray(solved.x), prices
 

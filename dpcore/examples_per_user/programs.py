@@ -65,6 +65,7 @@ def program(name: str, of: Training, label: str) -> Code:
         delta=wording.digits(of.delta),
         steps=of.steps,
         grid=wording.digits(grid_of(of.epsilon, of.steps)),
+        # Where a tail was moved G stands behind K, which is then the last k in order.
         last=int(k[-2]) if k[-1] > len(k) - 1 else int(k[-1]),
         weights=weights,
     )

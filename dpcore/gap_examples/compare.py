@@ -134,9 +134,14 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
     alpha = below / kept
     p, q = histogram.num_users - int(above), int(above)
     eta, r = 0.0, 0
+    # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the
+    # factor 2. As h* >= 1, h' is at most 2 h*, whose square is the factor 4.
     if alpha >= 0.5:
         cap = math.ceil(h)
     else:
+        # Case 2. The users at or below h* and the first r above it hold alpha + r h* / n >= 1/2 of the weight, and
+        # h' keeps all their rows: by Cauchy and Schwarz the sum of squared weights is at least 1 / (4 n_{h'}). At
+        # least q (1 - eta) users have h' rows or more, so that h' / n_{h'} <= 2 (1 - alpha) / q = 2 h* / n.
         eta = 1.0 - 1.0 / (2.0 * (1.0 - alpha))
         r = min(max(math.ceil(q * eta), 1), q)
         users_so_far = np.cumsum(histogram.users.astype(np.float64))

@@ -138,6 +138,8 @@ class CountsOnly:
         """The error of caps over the bound."""
         at, rho, n = self._sums.between, self.user_share, float(self.histogram.num_rows)
         below, both = at.rows_below, self.value_variance
+        # The formula of the module and the noise, times n_h^2. What no cap changes is left out:
+        # sigma^2 (rho sum p^2 - (1 - rho) / n).
         pieces = Pieces(
             both * (rho * at.squares_below * (1.0 - 2.0 * below / n) + (1.0 - rho) * below),
             both * ((1.0 - rho) * at.users - 2.0 * rho * (at.rows * below + at.squares_below * at.users) / n),

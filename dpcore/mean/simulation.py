@@ -212,6 +212,7 @@ def _deviations(
     low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     kept = np.minimum(bound, sizes)
+    # Rows that weigh the same are one binomial draw: under a cap all that are kept, else all of users of one size.
     rows = np.array([np.sum(users * kept)]) if capped else users * sizes
     weight = np.ones(1) if capped else kept / sizes
     few = rows <= BINOMIAL_LIMIT
@@ -233,6 +234,7 @@ def _deviations_of_model(
     weight = float(grows.in_rows(bound, sizes) @ users)
     middle = mu + float(error.shift)
     if problem.table is not None:
+        # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.
         middle -= problem.table.clamping
     drawn = generator.normal(middle, math.sqrt(float(error.sampling_variance)), runs)
     return (np.clip(drawn, 0.0, problem.value_bound) - mu) * weight, weight

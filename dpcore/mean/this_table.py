@@ -123,6 +123,7 @@ class AtHand:
         p, c, drawn, per_row = self.table.sums_between
         linear, square = 2.0 * p * c, c**2 + self.unit_noise
         if capped:
+            # k (1 - k / s) V with k = h is h V - h^2 V / s.
             linear, square = linear + drawn, square - per_row
         losses = self.capped if capped else self.smooth
         pieces = Pieces(p**2, linear, square)

@@ -243,6 +243,7 @@ def _threshold_of(histogram: ContributionHistogram, largest_weight: float) -> fl
     """h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     reached = sizes / histogram.kept_rows(sizes)
+    # h / n_h rises with h, so that its values at the sizes are in order.
     at = int(np.searchsorted(reached, largest_weight, side="left"))
     if at == 0:
         return float(sizes[0])

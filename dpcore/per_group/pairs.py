@@ -90,6 +90,7 @@ class UserGroupPairs:
             )
         if self.sums is not None and self.sums_of_squares is not None:
             with np.errstate(over="ignore"):
+                # By Cauchy and Schwarz (sum y)^2 is at most n times the sum of y^2; a little is left to rounding.
                 short = self.sums_of_squares * self.rows < self.sums**2 * (1.0 - 1e-9)
             if np.any(self.sums_of_squares < 0.0) or np.any(short):
                 problems.add("a sum of squares must be at least the square of the sum divided by the rows")

@@ -261,6 +261,8 @@ class PerGroupParameters:
         low, high = self.mean_range
         norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
         entry = self._deviation * self._factor(True) * norm * max_rows * (high - low)
+        # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
+        # their sum sqrt 2.
         return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)
 
     def check_sizes(self, totals: FloatArray) -> None:

@@ -390,6 +390,8 @@ class Passes:
             return root @ w, falls @ w
 
         (start, rise), (stop, fall) = at(0.0), at(width)
+        # A convex function lies above the crossing of its tangents at both ends, and is least at an end from which
+        # it rises.
         turn = np.where(
             fall > rise, (start - stop + width * fall) / np.where(fall > rise, fall - rise, 1.0), 0.0
         )

@@ -171,6 +171,8 @@ class Selection:
         """What no pair of bounds in a box goes below: L0 and L-infinity in these closed intervals."""
         (a, b), (c, d) = groups, amounts
         t2 = self.problem.totals**2
+        # Most is kept by the sample of b under the rule of a, and least, below, by the sample of a under the rule
+        # of b.
         most = self._moments(b, a, d)
         # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
         gained = np.maximum(most.kept * t2 - most.square, 0.0)

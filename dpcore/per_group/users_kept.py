@@ -115,10 +115,12 @@ def kept_moments(
         p = np.where(held, share[at] if share.size else 0.0, 0.0)
         m = None if added is None else np.where(held, added[at] if added.size else 0.0, 0.0)
         product = _product(p, m)
+        # Places beyond the users of a group have the coefficient 0: what the table says there does not matter.
         n = np.minimum(always[chosen, None] + np.arange(width + 1), of_rules.shape[1] - 1)
         by_size = [np.einsum("gn,cgn->cg", table[n], product) for table in of_rules]
         d = offset[chosen]
         for rule, sums in enumerate(by_size):
+            # A probability but for the rounding of the transform.
             kept[rule, chosen] = np.clip(sums[0], 0.0, 1.0)
             if amounts is None:
                 square[rule, chosen] = 0.0

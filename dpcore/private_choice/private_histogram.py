@@ -189,6 +189,7 @@ def release_histogram(
     drawn = draw(
         counts, parameters, None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
     )
+    # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale), parameters.bins.lower)
     return PrivateCopy(
         parameters,

@@ -129,6 +129,7 @@ def of_quantiles(table: Table, problem: RangeProblem) -> float:
     """The same of two DP quantiles over the grid, all candidates alike, half of epsilon each, their target public."""
     grid = problem.grid
     ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - SHARE) / 2.0
+    # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
     target, slope = out * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
 
     def law(values: Values | None) -> FloatArray:

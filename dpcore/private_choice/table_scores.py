@@ -100,6 +100,8 @@ class _OfTable(OfMean, SumsOverUsers):
         sizes, users = histogram.sizes, histogram.users
         found = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
+            # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
+            # shares are rounded down one by one, before they are added up.
             first, full = np.searchsorted(sizes, [h, REACH * h], side="right")
             adds = self._adds(sizes[first:full].astype(np.float64), h) / self._most(h)
             steps = np.floor(np.clip(adds, 0.0, 1.0) * RESOLUTION).astype(np.int64)

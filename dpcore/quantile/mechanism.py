@@ -342,7 +342,7 @@ class ThinRows(Rows):
         per_user = np.diff(np.append(starts, n))
         self.histogram = ContributionHistogram.from_counts(per_user)
         ordered = np.sort(values.values)
-        # Distances from the quantile's place that grow by 1 % each: lowered to the next of them, no row's distance
+        # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
         steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         at = quantile * n

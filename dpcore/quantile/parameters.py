@@ -214,6 +214,7 @@ class QuantileParameters:
         """Epsilon of the same draws under the other relation of the two, for all quantiles together."""
         if self.protects_users:
             return sum(self.drawn_epsilon(q) for q in self.asked)
+        # By addition a draw costs max(q, 1 - q) of what it costs by replacement; see `dpcore.quantile.mechanism`.
         return sum(self.epsilon_each * max(q, 1.0 - q) for q in self.asked)
 
     @property

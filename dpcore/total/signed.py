@@ -148,6 +148,7 @@ def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
     above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
+    # The sum lacks what is cut above T, and has too much by what is raised to -T.
     return np.asarray(above.excess(t) - below.excess(t))
 
 

@@ -81,6 +81,7 @@ def run(asked: Plan, progress: Progress = silent, should_stop: ShouldStop = neve
     named = asked.setups()
     setups = [setup for _, setup in named]
     results = simulation.simulate_all(setups, asked.runs, progress=progress, should_stop=should_stop)
+    # Where it was stopped only setups at the end are missing, so that the two lists stay in step.
     return tuple((name, setup, one) for (name, setup), (_, one) in zip(named, results, strict=False))
 
 

@@ -309,4 +309,5 @@ def largest_ratio(noise: NoiseKind) -> float:
     def negative(r: float) -> float:
         return -(r + noise.mean_magnitude) / float(noise_error.expected_absolute(noise, r, 1.0))
 
+    # The ratio is 1 at r = 0 and nears 1 again far out; it is largest where bias and noise are about alike.
     return -float(minimize_scalar(negative, bounds=(0.0, 10.0), method="bounded").fun)
