@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.training import experiment
 
-FILL = experiment.fill
+FILL, REFERENCES = experiment.fill, experiment.references
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -16,4 +16,5 @@ def all_runs() -> Iterator[None]:
     """As many runs as on the page; tests of other pages stop at the first curve."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "fill", FILL)
+        patch.setattr(experiment, "references", REFERENCES)
         yield
