@@ -113,7 +113,11 @@ def said_of(found: TrainingFound) -> Answer:
 
 @pytest.fixture(scope="module")
 def whole() -> TrainingFound:
-    return view()
+    table = filled(PARAMETERS)
+    close = experiment.close_call(table)
+    decided = None if close is None else experiment.fill(close.empty())
+    loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
+    return compute(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close=decided))
 
 
 # --- pure ---------------------------------------------------------------------------------------------------
