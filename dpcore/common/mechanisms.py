@@ -408,6 +408,7 @@ def exponential_mechanism(
             break
         scale = math.nextafter(scale, math.inf)
     _require(proven <= epsilon, epsilon, scale)
+    # Set up before the charge, so that what can fail has not cost anything.
     draw_one = selection(scores, scale)
     if charge is not None:
         charge(proven, 0.0)

@@ -149,6 +149,7 @@ def rounded_up(value: float, digits: int = 6) -> str:
 
     An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
     """
+    # The shortest decimal that is this float, as it was entered: 0.1, and not the binary fraction just above it.
     exact = Decimal(repr(float(value)))
     if not exact:
         return "0"

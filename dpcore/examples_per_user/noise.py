@@ -58,6 +58,7 @@ def _safe_root(spent: Callable[[float], float], epsilon: float, guess: float, to
     while high - low > tolerance and at_high < -tolerance / 4.0 and left:
         # Aimed a little above the root: the safe end is the one that is returned.
         share = weight_low / (weight_low - weight_high)
+        # Away from both ends, so that every look shortens the interval.
         middle = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
         middle = min(middle, high - 1e-3 * (high - low))
         found, left = height(middle), left - 1

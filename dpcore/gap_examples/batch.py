@@ -122,6 +122,7 @@ def _capped(s: FloatArray, u: FloatArray, rho: FloatArray, whole_caps: bool) -> 
     slope = 2.0 * below * rho - above**2
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.where(slope > 0.0, above * below / slope, np.inf)
+    # Where the piece falls throughout the root is infinite, and the right end is best.
     h = np.clip(root, s, right)
     candidates = [np.floor(h), np.ceil(h)] if whole_caps else [h]
     variances = [1.0 / (n := below + above * x) + rho * (x / n) ** 2 for x in candidates]

@@ -142,6 +142,7 @@ class BoundCurve:
         tried, values = self._tried(whole)
         least = float(values.min())
         bound = float(tried[values == least].min())
+        # The error turns at most once on a piece, so that the best whole bound is among those that were tried.
         lowest = least if whole else self.lower_bound()
         return Found(bound, least, Certificate(least, min(lowest, least), EVERY_PIECE))
 

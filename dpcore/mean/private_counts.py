@@ -166,6 +166,8 @@ def pair(values: Values, bound: float, value_bound: float, capped: bool = False)
     y = np.clip(values.values, 0.0, value_bound)
     starts = user_starts(values)
     sizes = np.diff(np.append(starts, y.size))
+    # Which rows are kept does not matter to the sensitivity: at most h of each user are, and a row adds y to one sum
+    # and B - y to the other, B in all.
     if capped:
         w = (np.arange(y.size) - np.repeat(starts, sizes) < bound).astype(np.float64)
     else:

@@ -321,6 +321,7 @@ def cap_stretches(
         cap above s_m keeps no more rows than s_m.
     """
     best = best_cap(problem) if best is None else best
+    # The excess is one of the standard error, of which this is the square.
     limit = best.variance * (1.0 + excess) ** 2
     if problem.model is not None:
         found = problem.model.cap_curve().stretches(limit, whole=True)

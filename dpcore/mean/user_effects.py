@@ -169,6 +169,7 @@ def user_share(clamped: Clamped) -> UserShare:
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
     left_out = _correlation(_Sums.of(clamped).without_each(clamped))
+    # Without some users it may not be told: where only one user has two rows, say.
     told = left_out[~np.isnan(left_out)]
     m = clamped.sizes.size
     spread = float(((told - told.mean()) ** 2).sum()) * (m - 1) / m if told.size > 1 else math.inf

@@ -284,6 +284,7 @@ def _solved(
             at_low, at_high, _ = state(weight)
             rate = times * weight
             line = bounding + cut(at_low, at_high) + rate * (at_high - at_low)
+            # The least of (line - rate W)^2 + kappa W^2 over all widths W.
             bounds.append(line**2 * kappa / (rate**2 + kappa))
     return low, high, value, min(max(bounds, default=0.0), value)
 

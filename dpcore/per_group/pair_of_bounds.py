@@ -133,10 +133,12 @@ def _guess(problem: PerGroupProblem, facet: SortedPairs) -> Lowest:
     pairs = problem.pairs
     held = int(pairs.group_codes.max()) + 1
     step = -(-2 * facet.amounts.size // SAMPLED)
+    # Groups at even steps in the order of their sizes, so that small and large ones are among them.
     chosen = np.sort(np.argsort(problem.totals[:held], kind="stable")[step // 2 :: step])
     if not np.any(problem.totals[chosen]):
         return Lowest(math.inf, 0)
     of_chosen = facet.of_groups(chosen, pairs.num_entries)
+    # The chosen groups stand for all that have rows; groups without rows keep their own entry.
     weights = np.r_[problem.weights[chosen] * (held / chosen.size), problem.weights[held:]]
     passes = Passes(problem.parameters, weights, of_chosen)
     search = _Search(passes, problem.error_of_nothing, problem.whole, 1e-3)

@@ -156,6 +156,7 @@ class PrivatePairProblem:
         """N: the groups' mean |noise| added up, in the statistic's unit, shape (c,)."""
         kind = self.parameters.noise
         groups, amounts = self.candidates
+        # `pair_noise` is a standard deviation; the objective takes the mean magnitude.
         mean = kind.mean_magnitude / math.sqrt(kind.unit_variance)
         return np.asarray(mean * self.num_groups * self.parameters.pair_noise(groups, amounts * self.unit))
 
@@ -181,6 +182,7 @@ class PrivatePairProblem:
         order = np.argsort(of_user, kind="stable")
         k, first = np.unique(of_user[order], return_index=True)
         whole, times = whole[order], times[order]
+        # No sum of min(a, C) exceeds that of all amounts: where that one fits 64 bits, all do.
         if float(np.dot(whole.astype(np.float64), times)) >= _FAR:
             whole, times = whole.astype(object), times.astype(object)
         amounts = np.unique(self.candidates[1])
@@ -222,6 +224,7 @@ class PrivatePairProblem:
         """s of every pair in steps from K of every pair, both of shape (..., c)."""
         weights = self._weights
         unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
+        # Public numbers alone: how they are rounded moves nothing that one user could move.
         public = [
             round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
             for n, w in zip(self.noise, weights, strict=True)

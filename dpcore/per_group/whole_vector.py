@@ -279,6 +279,7 @@ def _turn(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: floa
     """Where the slope of one piece is 0."""
     if not radial.problem.parameters.objective.rooted:
         w = radial.problem.weights
+        # Where the derivative of sum w ((a - b T)^2 + noise^2 T^2) is 0.
         turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise**2 * float(w.sum()))
         return min(max(turn, begin), end)
     from scipy.optimize import brentq

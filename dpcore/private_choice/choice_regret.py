@@ -101,6 +101,7 @@ def _at_scale(
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     costs = candidate_regrets(problem, histogram, scale)
     chances = np.exp(log_softmax(logits(problem, distances, epsilons)))
+    # In the order of what candidates cost, their chances add up to the law of the regret.
     order = np.argsort(costs)
     reached = np.cumsum(chances[:, order], axis=1)
     return (

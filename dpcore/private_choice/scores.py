@@ -131,6 +131,8 @@ class CapMean(OfMean):
         for j, h in enumerate(candidates):
             cap = int(h)
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
+            # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
+            # may be too low: the limits from the left and from the right.
             below, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             shares = histogram.sizes[:upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))

@@ -161,6 +161,7 @@ class QuantileProblem:
     def with_base(self, base: Base) -> QuantileProblem:
         """The same question and the same subsamples under another base distribution; the rows are sorted again."""
         other = replace(self, base=base)
+        # Random orders are of rows sorted by value, which no base changes.
         return _with_rows(other, other.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:

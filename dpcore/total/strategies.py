@@ -171,6 +171,7 @@ def simulate_strategies(
             break
         scale = each[k].unit_noise * bounds[s, k]
         draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
+        # Less the sum itself: noise, and what the bound cuts away.
         released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
         error = np.abs(released) / problem.amounts.total
         mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
