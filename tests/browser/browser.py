@@ -258,11 +258,12 @@ def listen(page: Page) -> Page:
 # three more processes.
 _QUIET = """limit => new Promise(done => {
     const late = performance.now() + limit;
+    const connected = "[data-testid='stApp'][data-test-connection-state='CONNECTED']";
     const busy = "[data-test-script-state='running'], [data-testid='stSkeleton']";
     const drawn = then => requestIdleCallback(() => requestAnimationFrame(then), {timeout: 1500});
     let quiet = 0;
     const look = () => {
-        quiet = document.querySelector(busy) ? 0 : quiet + 1;
+        quiet = document.querySelector(busy) || !document.querySelector(connected) ? 0 : quiet + 1;
         if (quiet === 4 || performance.now() > late) return done(quiet === 4);
         const again = () => setTimeout(look, 100);
         if (quiet === 3) drawn(again); else again();
@@ -276,12 +277,15 @@ _LOOKS = 0.4
 def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
     """Wait until the page is connected, no script runs and nothing is still being drawn."""
     deadline = time.monotonic() + limit
-    connected = "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
-    page.wait_for_selector(connected, timeout=limit * 1000)
     heard = _traffic.get(page, Traffic())
     while True:
         left = deadline - time.monotonic()
-        quiet = left > 0 and page.evaluate(_QUIET, left * 1000)
+        try:
+            quiet = left > 0 and page.evaluate(_QUIET, left * 1000)
+        except Exception as error:
+            if "context was destroyed" not in str(error):
+                raise
+            continue  # It was just being loaded anew.
         if not quiet:
             raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
         if not heard.waiting and heard.changed <= time.monotonic() - _LOOKS:

@@ -1,4 +1,4 @@
-"""Sum and count in a real browser: its bound is dragged."""
+"""Sum and count in a real browser: its bound is dragged; a pinned curve stays as ε moves, and nothing jumps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import settle
+
+GHOSTS = "e => e._fullData.filter(t => t.legend === 'legend2').map(t => [t.name, Array.from(t.y)])"
+PLOT = "e => { const { l, r, t, b } = e._fullLayout._size; return [l, r, t, b]; }"
+MAIN = "e => Array.from(e._fullData.find(t => t.name === 'Expected error').y)"
 
 
 def the_bound_is_dragged(page: Page, best: int) -> None:
@@ -45,7 +49,31 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     expect(handle).to_have_attribute("aria-valuenow", str(best))
 
 
-def test_the_bound_of_the_sample_events_is_dragged(page: Page, app_url: str) -> None:
+def a_pinned_curve_stays_and_nothing_jumps(page: Page) -> None:
+    figure = page.locator(".js-plotly-plot").first
+    tab = page.get_by_role("tab", name="Compare")
+    before, place, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
+    page.get_by_role("button", name="Pin this").click()
+    settle(page)
+    page.get_by_role("spinbutton", name="ε, exactly").fill("0.3")
+    page.keyboard.press("Enter")
+    settle(page)
+    ((name, ghost),) = figure.evaluate(GHOSTS)
+    assert name.endswith(f"ε = {DEFAULT_EPSILON:g}")
+    assert ghost == before
+    assert figure.evaluate(MAIN) != before
+    assert tab.bounding_box() == place
+    assert figure.evaluate(PLOT) == plot
+    tab.click()
+    settle(page)
+    expect(page.get_by_role("textbox", name="New name")).to_have_value(name)
+    page.get_by_role("button", name="Remove", exact=True).click()
+    settle(page)
+    expect(page.get_by_text("Nothing is pinned yet")).to_be_visible()
+    assert figure.evaluate(GHOSTS) == []
+
+
+def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/sum-and-count?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     settle(page)
     data = samples.load("shop-events")
@@ -56,3 +84,4 @@ def test_the_bound_of_the_sample_events_is_dragged(page: Page, app_url: str) -> 
     expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")
 
     the_bound_is_dragged(page, int(rows.max_total))
+    a_pinned_curve_stays_and_nothing_jumps(page)
