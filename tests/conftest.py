@@ -103,7 +103,7 @@ MANY_PAGES = (
     "test_looks.py",
     "test_report.py",
 )
-"""About half of the processor time that the browser's tests take: 123 s of 248 s, on a busy machine."""
+"""About half of the processor time that the browser's tests take: 100 s of 190 s."""
 
 
 @pytest.hookimpl(optionalhook=True)
