@@ -90,7 +90,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         numbers=signed_words.numbers(of),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=signed_words.facts(of),
+        facts=signed_words.facts(of, parameters),
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
         found=of,

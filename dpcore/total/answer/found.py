@@ -127,7 +127,6 @@ class SignedFound:
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
         bounds: T of the curves for [-T, T].
         errors: Over ``bounds``.
-        own: Errors at a bound of the person's own, on either side; None for none.
     """
 
     held: UserTotals
@@ -136,7 +135,6 @@ class SignedFound:
     measure: Measure
     bounds: FloatArray
     errors: TotalErrors
-    own: TotalErrors | None = None
 
     @property
     def unit(self) -> Unit:
@@ -148,6 +146,13 @@ class SignedFound:
         """One per user, shape (num_users,)."""
         assert self.held.signed is not None
         return self.held.signed
+
+    def own_error(self, parameters: TotalParameters) -> float | None:
+        """Error at the person's own bound on either side, by ``measure``; None for none."""
+        if not parameters.own_bound:
+            return None
+        how = (parameters.epsilon, parameters.mechanism, parameters.delta)
+        return float(symmetric_errors(self.totals, parameters.own_bound, *how).by(self.measure))
 
     @property
     def error(self) -> float:
@@ -224,7 +229,6 @@ def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
         measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=symmetric_errors(held.signed, bounds, *how),
-        own=symmetric_errors(held.signed, parameters.own_bound, *how) if parameters.own_bound else None,
     )
 
 

@@ -105,9 +105,8 @@ def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Pl
             else ("Proposed range", chosen.look, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
-    if found.own is not None:
-        own, error = float(found.own.bounds), float(found.own.by(found.measure))
-        items.append(Mark("Your own bound, on either side", own, error, Look.OWN, "square"))
+    if parameters.own_bound and (own := found.own_error(parameters)) is not None:
+        items.append(Mark("Your own bound, on either side", parameters.own_bound, own, Look.OWN, "square"))
     title = "Error when totals are clipped on both sides"
     alt = (
         "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
@@ -127,7 +126,7 @@ def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
         "Bound on either side",
         "bound",
         CURVES[found.measure].y,
-        found.clipped.sensitivity if found.own is None else float(found.own.bounds),
+        parameters.own_bound or found.clipped.sensitivity,
         "own_bound",
         parts=PARTS,
         users=(some_users(sizes, users.astype(np.float64), found.unit.column),),

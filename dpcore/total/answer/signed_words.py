@@ -9,6 +9,7 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound
 from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
+from dpcore.total.parameters import TotalParameters
 
 
 def headline(found: SignedFound) -> str:
@@ -49,13 +50,13 @@ def numbers(found: SignedFound) -> tuple[Number, ...]:
     )
 
 
-def facts(found: SignedFound) -> dict[str, str]:
+def facts(found: SignedFound, parameters: TotalParameters) -> dict[str, str]:
     """What stands behind the range, a sentence each."""
     c, users = found.clipped, found.totals.size
     cut = c.users_below + c.users_above
     own = {}
-    if found.own is not None:
-        bound, error = wording.number(float(found.own.bounds), 4), float(found.own.by(found.measure))
+    if parameters.own_bound and (error := found.own_error(parameters)) is not None:
+        bound = wording.number(parameters.own_bound, 4)
         own[f"Your own bound, [−{bound}, {bound}]"] = (
             f"{MEASURE_NAMES[found.measure]} {wording.number(error)}, {wording.change(error, found.error)} compared "
             f"with {_interval(found)}."

@@ -9,6 +9,7 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.training import experiment
 from dpcore.training.answer.found import TrainingFound
+from dpcore.training.answer.plots import NAMES
 from dpcore.training.experiment import Held
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
@@ -189,11 +190,13 @@ def _against(found: TrainingFound, method: Method) -> str:
     at = found.best_of[method].at
     difference, half = experiment.paired_difference(found.table, at, found.best.at)
     loss = wording.number(float(found.summary(Measure.LOSS, Over.ROWS).mean[at]))
+    named = (
+        NAMES[method]
+        if method is Method.FOLLOWED
+        else f"{NAMES[method]}, h = {wording.entered(found.cell(at).reach)}"
+    )
     if math.isnan(difference):
-        return f"{bounded(found.cell(at))}: {loss}"
+        return f"{named}: {loss}"
     more = "more" if difference >= 0.0 else "less"
     sure = "" if abs(difference) > half else " (not clear)"
-    return (
-        f"{bounded(found.cell(at))}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half, 2)} "
-        f"{more}{sure}"
-    )
+    return f"{named}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half, 2)} {more}{sure}"

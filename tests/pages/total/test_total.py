@@ -331,6 +331,11 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     shown = answer_of(at, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
     assert shown["error"][:2] == ["Expected error", wording.number(clipped.absolute_error)]
+    # A bound of one's own, on either side.
+    enter(at, "total.own_bound", 8.0)
+    ((x,), (y,)) = trace(chart(at, "total_signed"), "Your own bound, on either side")
+    assert (x, y) == (8.0, pytest.approx(signed.clipped_sum(totals, -8.0, 8.0, EPSILON).absolute_error))
+    assert "Your own bound, [−8, 8]" in shown_texts(at)
     # The proposal is read off private data: no link holds it.
     assert "lower" not in link_of(at)
     enter(at, "total.lower", -5.0)

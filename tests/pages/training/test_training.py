@@ -194,7 +194,12 @@ def test_the_card_says_what_the_runs_found(whole):
     facts = dict(said.facts)
     assert any("or a method by these curves is not" in assumed for assumed in said.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
-    for method in ("smooth weights", "a cap", "each user's sum", "output perturbation"):
+    for method in (
+        "Smooth weights, h = ",
+        "Cap, random rows, h = ",
+        "Clipped sum, h = ",
+        "Output perturbation, h = ",
+    ):
         assert method in facts["The other methods"]
     assert "hardly any protection" not in said.detail
     other = said_of(with_loss(whole, AVERAGES, floor - 0.2))
