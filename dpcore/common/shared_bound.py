@@ -131,6 +131,7 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
 
 def _chosen(sharers: Sequence[Sharer], bound: float, least: float, argument: str) -> SharedBound:
     """The bound with its proof; ``least``: what no bound's worst ratio of errors goes below."""
+    # Over what is proved of each data set's least error, so that the worst ratio is never understated.
     value = max(
         (one.error(bound) / one.lower_bound if one.lower_bound > 0.0 else float("inf")) for one in sharers
     )
@@ -146,6 +147,7 @@ def _by_intervals(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
 
     def split(bounds: FloatArray) -> Split:
         relative = [tuple(part / one.least for part in one.parts(bounds)) for one in sharers if one.parts]
+        # One line per data set, of which the search takes the largest.
         return Split(*(np.stack(rows) for rows in zip(*relative, strict=True)))
 
     low, high = min(one.limits[0] for one in sharers), max(one.limits[1] for one in sharers)

@@ -65,9 +65,8 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
     within = clamped - np.repeat(user_means, sizes.astype(np.int64))
     squares = np.add.reduceat(within * within, starts)
     mean = float(clamped.mean())
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # Whoever compares with a mean that is no number looks first.
+    # Whoever compares with a mean that is no number looks first.
+    with np.errstate(over="ignore", invalid="ignore"):
         unclamped = float(values.values.mean())
     return Clamped(
         lower=lower,

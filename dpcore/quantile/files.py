@@ -77,9 +77,8 @@ def choice_json(
                 "weights": choice.kind.value,
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
-                "standard_error_over_subsamples": finite(
-                    choice.standard_error
-                ),  # One subsample alone has none.
+                # One subsample alone has none.
+                "standard_error_over_subsamples": finite(choice.standard_error),
                 "subsamples": choice.subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.ended,

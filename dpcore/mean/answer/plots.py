@@ -81,9 +81,8 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
         {
             "noise of a dot": columns["cap_privacy_noise"] / math.sqrt(2.0),
-            "shift of a dot": -np.broadcast_to(
-                found.capped.shift, h.shape
-            ),  # What a release lacks of the truth.
+            # What a release lacks of the truth.
+            "shift of a dot": -np.broadcast_to(found.capped.shift, h.shape),
         },
         main=True,
         handle=_handle(found, own_cap, of_cap),
