@@ -8,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from dpcore.code.templates import render
+from dpcore.data.column_names import harmless
 from dpcore.multitask.problem import Allocation
 
 ROWS_AT_A_TIME = 100_000
 
 
 def _quoted(text: str) -> str:
-    # A cell that begins like a formula would be run by a spreadsheet.
-    text = "'" + text if text[:1] in "=+-@\t\r" else text
+    text = harmless(text)
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
 
 

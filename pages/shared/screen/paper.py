@@ -42,8 +42,10 @@ def bring(of: PaperFigure, on_data: PaperFigure) -> None:
 
 
 def show(figures: Sequence[PaperFigure], held: str = "") -> None:
-    """In a tab: heading, figure, what differs, and the button that computes it now. No setting of the person's "
-    "moves."""
+    """In a tab: heading, figure, what differs, and the button that computes it now.
+
+    No setting of the person's moves.
+    """
     of = figures[0]
     if len(figures) > 1:
         names = {figure.key: figure.item for figure in figures}
