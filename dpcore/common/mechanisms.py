@@ -300,8 +300,9 @@ def gaussian_epsilon(sigma: float, delta: float) -> float:
 
 
 def _root_above(squared: int) -> float:
-    root = math.sqrt(squared)
-    return root if root == math.isqrt(squared) else math.nextafter(root, math.inf)
+    # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
+    whole = math.isqrt(squared)
+    return float(whole) if whole**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
 
 
 def _require(granted: bool, epsilon: float, scale: float) -> None:

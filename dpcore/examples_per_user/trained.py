@@ -226,7 +226,7 @@ def kept_rows(user: IntArray, bound: int, rng: np.random.Generator) -> IntArray:
 
 
 def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) -> FloatArray:
-    """Softmax regression by noisy steps; the mean of the last half of the iterates, shape (classes, features)."""
+    """Softmax regression by noisy steps; the sum of the last half of the iterates, shape (classes, features)."""
     rows = kept_rows(data.user, of.bound, rng)
     x, y, user = data.features[rows], np.eye(CLASSES)[data.labels[rows]], data.user[rows]
     theta = np.zeros((CLASSES, x.shape[1]))

@@ -26,9 +26,9 @@ from dpcore.data.totals_per_user import Amounts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
+"""Above it the next whole number is no float64, and so cannot be compared with a bound."""
 PROBES = 64
 """Totals looked at at once where the least error is looked for."""
-"""Above it the next whole number is no float64, and so cannot be compared with a bound."""
 SHORT_COST = 1e-3
 """How much rounding a bound may add to its error, as a share of the least error."""
 

@@ -190,3 +190,13 @@ def test_nothing_is_less_private_at_the_edges_of_what_is_allowed():
         assert 0.0 < drawn.delta <= delta
     with pytest.raises(InvalidInput, match="float64"):
         mechanisms.laplace([0.0], 1.7e308, 0.5)
+
+
+@pytest.mark.parametrize("root", [1, 3, 10**8, 999_999_999])
+def test_a_sensitivity_is_never_rounded_down(root):
+    # The nearest float of 10^16 + 1 is a square; exact arithmetic tells.
+    for squared in (root**2, root**2 + 1, root**2 + root):
+        told = Fraction(mechanisms._root_above(squared))
+        assert told**2 >= squared
+        assert float(told) <= math.nextafter(math.nextafter(math.sqrt(squared), math.inf), math.inf)
+    assert mechanisms._root_above(root**2) == root
