@@ -56,9 +56,9 @@ def test_files_of_few_bytes_take_little_memory(put):
     few, columns = "user_id,amount\n" + "u1,2\n" * 100, ",".join(f"c{k}" for k in range(120))
     files = {
         # Without their last cells, a few or many, or with one too many.
-        "short": ("user_id,amount,v\n" + "".join(f"u{k % 50},1\n" for k in range(200_000)), 50),
+        "short": ("user_id,amount,v\n" + "".join(f"u{k % 50},1\n" for k in range(150_000)), 50),
         "wide": (f"user_id,{columns}\n" + "".join(f"u{k % 50},1\n" for k in range(MANY)), 50),
-        "long": ("user_id,amount\n" + "u1,1,2\n" * 200_000, "Line 2: 3 fields, but the header names 2"),
+        "long": ("user_id,amount\n" + "u1,1,2\n" * 150_000, "Line 2: 3 fields, but the header names 2"),
     }
     paths = [put(few, "first.csv"), *(put(content, f"{name}.csv") for name, (content, _) in files.items())]
     done = subprocess.run(
