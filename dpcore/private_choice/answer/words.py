@@ -215,9 +215,8 @@ def headline(found: PrivateFound) -> str:
     if found.data.release is not None:
         name = NUMBER_NAMES[found.parameters.wanted]
         return f"Take {wording.number(found.best)} as the {name}; it may be published."
-    way = "Choose the number directly" if is_direct(found) else "Choose on a private copy"
-    # Its median may be the larger one.
-    return f"{way}." if found.copies.at is None else f"{way}: its bad draws cost less."
+    # One line, before copies are simulated and after: what the answer goes by stands in the detail.
+    return "Choose the number directly." if is_direct(found) else "Choose on a private copy."
 
 
 def detail(found: PrivateFound) -> str:
