@@ -19,9 +19,7 @@ import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.elements.widgets import number_input, radio, selectbox, slider, text_widgets
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils import script_run_context
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 from streamlit.runtime.state import SafeSessionState, get_session_state
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.util import calc_hash
@@ -85,17 +83,6 @@ app_test._AppTestSessionState.__contains__ = lambda self, key: key in self._stat
 # A digest of every message, by which a browser asks for it again: nobody does here. `id` takes it and does nothing, and
 # a profile of a page's run does not go through this file for every element.
 script_run_context.populate_hash_if_needed = id  # type: ignore[assignment]
-
-HANDLE = ScriptRunner._maybe_handle_execution_control_request
-
-
-def _handle_if_asked(runner: ScriptRunner) -> None:
-    """At each look into the state and each message a run looks for requests, in three steps: 300 times a run."""
-    if runner._requests._state is not ScriptRequestType.CONTINUE:
-        HANDLE(runner)
-
-
-local_script_runner.LocalScriptRunner._maybe_handle_execution_control_request = _handle_if_asked
 
 
 def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
