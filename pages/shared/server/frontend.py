@@ -8,7 +8,6 @@ files are there 0.25 s sooner on two cores, and so is the first figure.
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from functools import cache
 from pathlib import Path
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 # Names that hold a digest of the content, as in Streamlit 1.67's build: Slider.WU6er_Bo.js. Only these may be kept for
 # good; whatever is called otherwise, Streamlit serves itself. No name holds a slash or begins with a dot.
 _NAMED = re.compile(r"/static/(?:js|css|media)/\w[\w.-]*\.[\w-]{8}\.(?:js|css|woff2)", re.ASCII)
+# Not asked of the computer: the registry of Windows often has another kind for .js, and browsers run no such module.
+_KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 
 
 class Frontend:
@@ -55,5 +56,4 @@ def _answer(scope: Scope) -> Response | None:
 def _file(path: str) -> Response:
     """The whole answer, kept: all of these files together have 26 MB, those that our pages need 4."""
     content = (Path(file_util.get_static_dir()) / path[1:]).read_bytes()
-    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-    return Response(content, media_type=kind, headers={"Cache-Control": FOREVER})
+    return Response(content, media_type=_KINDS[Path(path).suffix], headers={"Cache-Control": FOREVER})
