@@ -76,10 +76,7 @@ plotly: .venv/.stamp-app
 package: .venv/.stamp-app
 	@rm -rf dist && $(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist/*
 
-test-plotly: .venv/.stamp-app
-	@$(PY) .make/plotly_js.py
-
-package: .venv/.stamp-app
+test-package: .venv/.stamp-app
 	@$(PY) .make/try_package.py
 
 lint: .venv/.stamp-dev

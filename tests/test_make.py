@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -186,3 +187,14 @@ esac
     assert ("Error 3" in done.stderr) is (not browser and not fails)
     assert ("browser did not run" in done.stderr) is (not browser and not fails)
     assert (done.returncode == 0) is (browser and not fails)
+
+
+def test_every_target_is_made_by_one_rule():
+    # A phony target without a rule does nothing, and succeeds.
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    rules = re.findall(r"^([a-z-]+):(?!=)", text, re.MULTILINE)
+    assert sorted(rules) == sorted(named.split())
+    assert set(
+        re.findall(r"^ *make ([a-z-]+)", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.MULTILINE)
+    ) <= set(rules)
