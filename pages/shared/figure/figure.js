@@ -605,10 +605,11 @@ export default function show({ data, parentElement, setTriggerValue }, address, 
   figure.moved = setTriggerValue;
   figure.updateInTurn(new TextDecoder().decode(data));
   listen(socketAddress, figure.told.channel);
-  // Where this script arrives after the next message, Streamlit ends the call for the first message after that for
-  // the second has drawn: only the last call may take the figure away.
+  // Where one message follows another at once, Streamlit ends the call for the first before or after that for the
+  // second has drawn. Only the last call may take the figure away, and only once its place has left the page: else
+  // the figure would come anew, without the person's zoom.
   const call = (figure.call = (figure.call ?? 0) + 1);
   return () => {
-    if (figure.call === call) figure.remove();
+    if (figure.call === call && !parentElement.isConnected) figure.remove();
   };
 }
