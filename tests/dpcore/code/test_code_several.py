@@ -272,7 +272,9 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     parameters = PlanParameters(
         1000.0, what, lower=-50.0, upper=50.0, program=Program[library.name], **usual(data)
     )
-    lines = drawn(data, parameters, table.planned(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3])
+    lines = drawn(
+        data, parameters, table.planned(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
+    )
     asked = program_of(data, parameters, lines)
     assert asked is not None
     # The public list names a group in which nobody is.
@@ -302,8 +304,8 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         scale = sensitivity[name] / of_line[name].amount
         assert of_line[name].error == pytest.approx(math.hypot(cut, math.sqrt(2.0) * scale), rel=1e-6)
         assert abs(released[name] - expected) <= scale * SURE + 1.0, name
-    # Nothing is cut of the mean. Of its two noisy sums, for the values' distance from the middle and for the rows, each is
-    # off by at most SURE scales, with half of the share where the library splits it.
+    # Nothing is cut of the mean. Of its two noisy sums, for the values' distance from the middle and for the rows,
+    # each is off by at most SURE scales, with half of the share where the library splits it.
     mean, wide = math.fsum(value for *_, value in rows) / len(rows), 2.0 / of_line["mean"].amount * SURE
     assert of_line["mean"].bound == 300.0
     off_sum, off_rows = 300.0 * 50.0 * wide, 300.0 * wide
