@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +37,8 @@ HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
 MOVED_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
+TYPED = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
+"""Of NumPy, to the names that Plotly's script knows the same types by."""
 LINES: dict[Look, Mapping[str, Any]] = {
     Look.CAP: charts.CAP,
     Look.SMOOTH: charts.SMOOTH,
@@ -148,6 +152,36 @@ def on_white(plot: Plot) -> go.Figure:
     return fig.update_layout(
         template=pio.templates[f"plotly_white+{charts.TEMPLATE}"], title={"text": plot.title}
     )
+
+
+def as_json(fig: go.Figure) -> str:
+    """As JSON what Plotly's `to_json` writes, which copies everything first and takes eight times as long."""
+    try:
+        # Of Plotly's, these two are not public; a test compares what is written with what Plotly writes.
+        return json.dumps(_sent({"data": fig._data, "layout": fig._layout}), allow_nan=False)
+    except (AttributeError, TypeError, ValueError):  # It writes what JSON has no word for, as NaN in a list.
+        return str(pio.to_json(fig, validate=False))
+
+
+def _sent(value: Any) -> Any:
+    """A part of a figure as JSON has it: arrays of numbers as Plotly's typed arrays, in base64."""
+    if isinstance(value, dict):
+        return {name: _sent(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_sent(part) for part in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind in "iu" and value.size:
+        value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
+    if value.dtype not in TYPED or not value.size:
+        return _sent(value.tolist())
+    typed = {
+        "dtype": TYPED[value.dtype],
+        "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
+    }
+    return typed | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
 def _share(fig: charts.Sketch, shared: dict[str, dict[str, Any]]) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
-from plotly.io import to_json
 
 from pages.shared.figure import ahead
 from pages.shared.figure.serving import FIGURE, PLOTLY
@@ -61,10 +58,6 @@ def _loader() -> str:
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
 _mount = st.components.v2.component("sweetspot_figure", js=_loader(), isolate_styles=False)
-
-
-TYPED = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
-"""Of NumPy, to the names that Plotly's script knows the same types by."""
 
 
 def draw(
@@ -135,6 +128,8 @@ def message(
     ``key`` is the figure's and ``channel`` the session's token, by which later messages come ahead; the other
     arguments are those of `draw`.
     """
+    from dpcore.report import plotly_figures  # NumPy, which comes after the server
+
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
     words: dict[str, Any] = {
         "alt": alt,
@@ -147,34 +142,4 @@ def message(
     }
     if handle is not None:
         words |= {"handle": handle, "strip": strip_height(handle)}
-    return f'{{"figure":{_written(fig)},{json.dumps(words)[1:]}'.encode()
-
-
-def _written(fig: go.Figure) -> str:
-    """The figure as JSON: what Plotly's `to_json` writes, copying all first in eight times the time."""
-    try:
-        # Of Plotly's, these two are not public; a test compares what is written with what Plotly writes.
-        return json.dumps(_sent({"data": fig._data, "layout": fig._layout}), allow_nan=False)
-    except (AttributeError, TypeError, ValueError):  # It writes what JSON has no word for, as NaN in a list.
-        return str(to_json(fig, validate=False))
-
-
-def _sent(value: Any) -> Any:
-    """A part of a figure as JSON has it: arrays of numbers as Plotly's typed arrays, in base64."""
-    if isinstance(value, dict):
-        return {name: _sent(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_sent(part) for part in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.dtype.kind in "iu" and value.size:
-        value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
-    if value.dtype not in TYPED or not value.size:
-        return _sent(value.tolist())
-    typed = {
-        "dtype": TYPED[value.dtype],
-        "bdata": base64.b64encode(np.ascontiguousarray(value)).decode("ascii"),
-    }
-    return typed | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
+    return f'{{"figure":{plotly_figures.as_json(fig)},{json.dumps(words)[1:]}'.encode()
