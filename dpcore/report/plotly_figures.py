@@ -155,18 +155,25 @@ def on_white(plot: Plot) -> go.Figure:
 
 
 def as_json(fig: go.Figure) -> str:
-    """As JSON what Plotly's `to_json` writes, which copies everything first and takes eight times as long."""
+    """A figure as JSON, arrays of numbers in base64: what Plotly's `to_json` writes, in an eighth of its time.
+
+    That copies everything first. Where it has a word of its own, as null for NaN in a list, it writes the whole.
+    """
     try:
         # Of Plotly's, these two are not public; a test compares what is written with what Plotly writes.
         return json.dumps(_sent({"data": fig._data, "layout": fig._layout}), allow_nan=False)
-    except (AttributeError, TypeError, ValueError):  # It writes what JSON has no word for, as NaN in a list.
+    except (AttributeError, TypeError, ValueError):
         return str(pio.to_json(fig, validate=False))
 
 
 def _sent(value: Any) -> Any:
     """A part of a figure as JSON has it: arrays of numbers as Plotly's typed arrays, in base64."""
     if isinstance(value, dict):
-        return {name: _sent(part) for name, part in value.items()}
+        # Plotly's script takes the ends of an axis as a list only.
+        return {
+            name: part.tolist() if name == "range" and isinstance(part, np.ndarray) else _sent(part)
+            for name, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_sent(part) for part in value]
     if isinstance(value, np.generic):

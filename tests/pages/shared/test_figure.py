@@ -75,11 +75,22 @@ def plain(told: Any) -> Any:
     ],
     ids=lambda column: f"{getattr(column, 'dtype', type(column).__name__)}",
 )
-def test_a_figure_is_written_as_plotly_writes_it(column):
-    fig = go.Figure({"data": [{"type": "scatter", "y": column}], "layout": {"height": 9}}, _validate=False)
-    ours, theirs = told(fig)["figure"], json.loads(to_json(fig, validate=False))
+def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
+    layout = {"height": 9, "xaxis": {"range": np.array([0.5, 2.0])}}
+    fig = go.Figure({"data": [{"type": "scatter", "y": column}], "layout": layout}, _validate=False)
+    theirs, asked = json.loads(to_json(fig, validate=False)), []
+    monkeypatch.setattr(
+        "plotly.io.to_json", lambda *given, **named: (asked.append(1), to_json(*given, **named))[1]
+    )
+    ours = told(fig)["figure"]
     # Compared as text: NaN is not itself.
     assert repr(plain(ours)) == repr(plain(theirs))
+    assert ours["layout"]["xaxis"]["range"] == [0.5, 2.0]
+    # Plotly is asked for what JSON has no word for, and for nothing else.
+    no_word = (
+        math.nan in column if isinstance(column, list) else getattr(column, "dtype", None) == "datetime64[D]"
+    )
+    assert asked == [1] * no_word
 
 
 def test_the_browser_gets_every_digit_and_all_that_it_needs():
