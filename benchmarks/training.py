@@ -456,7 +456,7 @@ class Cuts:
             gradient,
             mechanism,
             int(trained[:, 0].sum()),
-            cell.bound,
+            np.array([cell.bound]),
             noise,
             follows=follows,
             plan=plan,

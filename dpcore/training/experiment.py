@@ -23,6 +23,7 @@ from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows, together
 from dpcore.training.scores import SHAPE, Measure, Over, constant_scores, scores
+from dpcore.training.user_sums import BLOCK
 from dpcore.training.weighting import Cell, Method, random_ranks
 
 MAX_RUNS = 500
@@ -311,7 +312,8 @@ def fill(
 ) -> Table:
     """Make the runs that a table lacks.
 
-    All cells get their first `BATCH` runs before any gets more, so that there is a whole curve soon.
+    Where somebody is told of more, all cells get their first `BATCH` runs before any gets others, so that there is a
+    whole curve soon.
 
     Args:
         table: What there is already.
@@ -324,52 +326,76 @@ def fill(
     """
     experiment = table.experiment
     found = table.scores.copy()
-    order = _order(experiment, found)
-    left = sum(len(runs) for _, runs in order)
+    order = _order(experiment, found, BATCH if on_more is not None else experiment.runs)
+    left = sum(len(cells) * len(runs) for cells, runs in order)
     whole = found.shape[0] * found.shape[1]
     ranks: dict[range, IntArray] = {}
-    for number, (at, runs) in enumerate(order):
-        cell, stopped = experiment.cells[at], False
+    for number, (cells, runs) in enumerate(order):
+        stopped = False
         for split, (train, test) in enumerate(experiment.splits):
             mine = _of_split(runs, split, len(experiment.splits))
             if not mine:
                 continue
-            theta = _models(experiment, train, cell, mine, ranks, should_stop)
+            theta = _models(experiment, train, cells, mine, ranks, should_stop)
             if theta is None:
                 # What earlier splits have stays: `_order` asks for the other runs alone.
                 stopped = True
                 break
             for held, side in enumerate((train, test)):
-                found[at, mine.start : mine.stop : mine.step, held] = scores(
-                    side, experiment.mechanism.loss, theta
+                of_models = scores(side, experiment.mechanism.loss, theta)
+                found[cells, mine.start : mine.stop : mine.step, held] = of_models.reshape(
+                    len(cells), len(mine), *SHAPE
                 )
         if stopped:
             break
-        left -= len(runs)
+        left -= len(cells) * len(runs)
         progress(1.0 - left / whole)
         following = order[number + 1 : number + 2]
-        ends = not following or experiment.cells[following[0][0]].method is not cell.method
+        method = experiment.cells[cells[0]].method
+        ends = not following or experiment.cells[following[0][0][0]].method is not method
         if on_more is not None and (ends or following[0][1].start > runs.start):
             on_more(Table(experiment, found.copy()))
     return Table(experiment, found)
 
 
-def _order(experiment: Experiment, found: FloatArray) -> list[tuple[int, range]]:
-    """Cells and runs that are missing, first the first runs of all, output perturbation last."""
-    batch = min(BATCH, max(_RANKS // experiment.train.num_rows, 1))
+def _order(experiment: Experiment, found: FloatArray, batch: int) -> list[tuple[list[int], range]]:
+    """Cells and runs that are missing, first the first ``batch`` of all, output perturbation last.
+
+    Cells stand together that are trained together.
+    """
     # All the others at once: larger matrices, and one set of ranks for all caps.
-    rest = max(min(4 * BATCH, _RANKS // experiment.train.num_rows), batch)
-    cuts = [0, min(batch, experiment.runs)]
+    rest = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
+    cuts = [0, min(batch, rest, experiment.runs)]
     while cuts[-1] < experiment.runs:
         cuts.append(min(cuts[-1] + rest, experiment.runs))
-    order = []
+    order: list[tuple[list[int], range]] = []
     for first, last in itertools.pairwise(cuts):
         for method in Method:
             for at, cell in enumerate(experiment.cells):
                 if cell.method is method:
                     missing = np.flatnonzero(np.isnan(found[at, first:last, 0, 0, 0])) + first
-                    order += [(at, runs) for runs in _stretches(missing.tolist())]
+                    for runs in _stretches(missing.tolist()):
+                        if order and _joins(experiment, order[-1], at, runs):
+                            order[-1][0].append(at)
+                        else:
+                            order.append(([at], runs))
     return order
+
+
+def _joins(experiment: Experiment, before: tuple[list[int], range], at: int, runs: range) -> bool:
+    """Whether a cell is trained together with those before: as long as a step fits into a core's own cache.
+
+    Of few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for all.
+    """
+    cells, same = before
+    models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
+    return (
+        runs == same
+        and models * experiment.train.num_rows <= BLOCK
+        and descent.are_trained_together(
+            experiment.cells[cells[0]], experiment.cells[at], experiment.mechanism
+        )
+    )
 
 
 def _of_split(runs: range, split: int, splits: int) -> range:
@@ -392,22 +418,24 @@ def _stretches(numbers: Sequence[int]) -> list[range]:
 def _models(
     experiment: Experiment,
     train: ClassifierRows,
-    cell: Cell,
+    cells: Sequence[int],
     runs: range,
     ranks: dict[range, IntArray],
     should_stop: ShouldStop,
 ) -> FloatArray | None:
+    """θ of the runs at each bound in turn, shape (num_features, cells × runs)."""
     mechanism, seed = experiment.mechanism, experiment.seed
-    if cell.method is Method.OUTPUT:
-        return output.perturb(train, mechanism, cell, seed, runs, should_stop=should_stop)
+    of = [experiment.cells[at] for at in cells]
+    if of[0].method is Method.OUTPUT:
+        return output.perturb(train, mechanism, of[0], seed, runs, should_stop=should_stop)
     mine = None
-    if cell.method is Method.CAP:
+    if of[0].method is Method.CAP:
         if runs not in ranks:
             if len(ranks) >= len(experiment.splits):
                 ranks.clear()  # Those of one batch at a time: a run number is on one split only.
             ranks[runs] = random_ranks(train, seed, runs)
         mine = ranks[runs]
-    return descent.train(train, mechanism, cell, seed, runs, ranks=mine, should_stop=should_stop)
+    return descent.train_together(train, mechanism, of, seed, runs, ranks=mine, should_stop=should_stop)
 
 
 @dataclass(frozen=True)

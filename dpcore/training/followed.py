@@ -80,7 +80,9 @@ def quantile(one: float, num_features: int, num_users: FloatArray) -> FloatArray
     return np.asarray(1.0 - np.minimum(0.5, CLIPPED * one * np.sqrt(num_features) / num_users))
 
 
-def first_bound(least: float, one: float, num_features: int, num_users: FloatArray) -> FloatArray:
+def first_bound(
+    least: FloatArray | float, one: float, num_features: int, num_users: FloatArray
+) -> FloatArray:
     """Where the bound begins: a rule that looks at the number of users alone, as it is released; its shape."""
     start = np.sqrt(num_users / (one * np.sqrt(num_features))) / START
     return np.asarray(np.clip(np.maximum(start, least), *ENDS))
@@ -121,14 +123,14 @@ def descend(
     gradient: Gradient,
     mechanism: Mechanism,
     num_users: int,
-    bound: float,
+    bound: FloatArray,
     noise: RuleNoise,
     *,
     follows: bool,
     plan: account.RulePlan,
     should_stop: ShouldStop,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Models and last bounds of several runs.
+    """Models and last bounds of several runs at each of several bounds; the runs have the same noise at each.
 
     Nesterov's momentum; the model is the mean of the iterates by `pace.averaged`.
 
@@ -136,7 +138,7 @@ def descend(
         gradient: Of the users, bounded.
         mechanism: By the rule.
         num_users: m.
-        bound: How far a user moves the sum at most; where the bound follows, the least that it may
+        bound: How far a user moves the sum at most, shape (bounds,); where the bound follows, the least that it may
             begin with.
         noise: Of the runs.
         follows: Whether the bound follows the users.
@@ -144,16 +146,22 @@ def descend(
         should_stop: Asked between steps.
 
     Returns:
-        θ, shape (d, runs), and the bound after the last step, shape (runs,); None where it was stopped.
+        θ, shape (d, bounds × runs), the runs at each bound in turn, and the bound after the last step, shape
+        (bounds × runs,); None where it was stopped.
     """
-    _, d, runs = noise.gradient.shape
+    _, d, of_one = noise.gradient.shape
+    runs = bound.size * of_one
+
+    def at_each(of_runs: FloatArray) -> FloatArray:
+        return of_runs if bound.size == 1 else np.tile(of_runs, bound.size)
+
     counted = np.maximum(num_users + plan.number * noise.number, plan.one) if plan.number else num_users
-    users = np.broadcast_to(np.asarray(counted, dtype=np.float64), (runs,))
+    users = at_each(np.broadcast_to(np.asarray(counted, dtype=np.float64), (of_one,)))
     target = quantile(plan.one, d, users)
-    reach = bound * mechanism.clip
-    share = 1.0 if follows else min(reach, 1.0)
+    bounds = np.repeat(bound, of_one)
+    share = 1.0 if follows else np.minimum(bounds * mechanism.clip, 1.0)
     times, mean = np.ones(runs), np.zeros((d, runs))
-    bounds = first_bound(bound, plan.one, d, users) if follows else np.full(runs, bound)
+    bounds = first_bound(bounds, plan.one, d, users) if follows else bounds
     theta = before = np.zeros((d, runs))
     model, weight = np.zeros((d, runs)), np.zeros(runs)
     for step in range(1, mechanism.steps + 1):
@@ -162,7 +170,7 @@ def descend(
         ahead = theta + pace.MOMENTUM * (theta - before)
         exact, within = gradient(ahead, bounds * mechanism.clip)
         before = theta
-        direction = exact / (bounds * mechanism.clip) + plan.gradient * noise.gradient[step - 1]
+        direction = exact / (bounds * mechanism.clip) + plan.gradient * at_each(noise.gradient[step - 1])
         mean = pace.faded(mean, direction)
         agreeing = pace.agreement(mean, plan.gradient, step)
         times = pace.growth(times, agreeing, step, mechanism.steps)
@@ -171,7 +179,7 @@ def descend(
         if follows:
             assert within is not None
             # The count is taken from half of all, so that a user moves it by half of one.
-            count = within - num_users / 2.0 + plan.count * noise.count[step - 1]
+            count = within - num_users / 2.0 + plan.count * at_each(noise.count[step - 1])
             bounds = next_bound(bounds, count / users + 0.5, target, mechanism.steps)
         model, weight = pace.averaged(model, weight, theta, agreeing, step)
     return model, bounds

@@ -63,7 +63,7 @@ def step_length(
     num_features: int,
     num_users: FloatArray,
     mechanism: Mechanism,
-    share: float = 1.0,
+    share: FloatArray | float = 1.0,
     times: FloatArray | float = 1.0,
 ) -> FloatArray:
     """η, what the summed gradient over the bound is multiplied with, shape of ``num_users``.

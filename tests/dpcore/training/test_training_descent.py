@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 from scipy.stats import beta
 
 from dpcore.common.errors import InvalidInput
@@ -43,6 +44,12 @@ def generated(num_users: int = 300, **changes) -> ClassifierRows:
 
 
 # --- losses -------------------------------------------------------------------------------------------------
+
+
+def test_the_logistic_slope_is_exact_however_far_out():
+    margins = np.array([-1e9, -800.0, -37.0, -1e-9, 0.0, 0.3, 37.0, 700.0, 800.0, 1e9])
+    exact = [float(-1 / (1 + mp.exp(mp.mpf(float(m))))) for m in margins]
+    assert LossKind.LOGISTIC.slope(margins) == pytest.approx(exact, rel=1e-15, abs=1e-300)
 
 
 @pytest.mark.parametrize("loss", LossKind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def test_stop_and_resume_lose_nothing():
     question = small()
     whole = experiment.fill(question.empty())
     assert whole.finished
-    for after in (0, 3, 40, 130):
+    for after in (0, 3, 40, 90):
         asked = 0
 
         def stop(limit: int = after) -> bool:
@@ -178,6 +179,41 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     one = over_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
     assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
+
+
+def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
+    question = replace(on_splits(4, 2), cells=experiment.doubled_cells(6, with_output=True))
+    cells, mechanism = question.cells, question.mechanism
+    trained = []
+
+    def together(rows, mechanism, of, *args, **options):
+        trained.append(list(of))
+        return whole(rows, mechanism, of, *args, **options)
+
+    whole = descent.train_together
+    monkeypatch.setattr(descent, "train_together", together)
+    table = experiment.fill(question.empty())
+    # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
+    assert [len(of) for of in trained] == [1] * 2 + ([1] * 4 + [4] * 2) * 2 + [7] * 2
+    for at, cell in enumerate(cells):
+        if cell.method is Method.OUTPUT:
+            continue
+        for split, (train, test) in enumerate(question.splits):
+            alone = descent.train(train, mechanism, cell, 0, range(split, 4, 2))
+            for held, side in enumerate((train, test)):
+                found = scores(side, LossKind.LOGISTIC, alone)
+                assert table.scores[at, split::2, held] == pytest.approx(found, rel=1e-9)
+    # Where one bound fills a core's cache, as of many rows, each is trained by itself.
+    alone = []
+
+    def one(rows, mechanism, of, *args, **options):
+        alone.append(len(of))
+        return np.zeros((rows.num_features, 2))
+
+    monkeypatch.setattr(descent, "train_together", one)
+    monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
+    experiment.fill(question.empty())
+    assert alone == [1] * 2 * 20
 
 
 def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():

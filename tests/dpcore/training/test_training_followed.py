@@ -87,7 +87,7 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     moved_sum, moved_count = [], []
     whole_sum, whole_count = [], []
     for data in (rows, after):
-        total, within = descent.bounded_gradient(data, mechanism, FOLLOWED, 0, range(1))(
+        total, within = descent.bounded_gradient(data, mechanism, [FOLLOWED], 0, range(1))(
             theta[:, None], np.array([bound])
         )
         moved_sum.append(total[:, 0] / bound)
@@ -127,7 +127,7 @@ def test_the_sensitivities_are_reached():
         aligned(1, np.zeros(3), 1.0),
     )
     found = [
-        descent.bounded_gradient(rows, mechanism, FOLLOWED, 0, range(1))(np.zeros((3, 1)), np.array([2.0]))
+        descent.bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(np.zeros((3, 1)), np.array([2.0]))
         for rows in (heavy, other, light)
     ]
     plan = account.rule_plan(1.0, 1e-6, REPLACE, 200, follows=True)
@@ -286,13 +286,13 @@ def test_training_is_the_rule_written_out(epsilon, signal, grown):
 
 
 def followed_without_noise(rows, mechanism, steps_of_bound=None):
-    gradient = descent.bounded_gradient(rows, mechanism, FOLLOWED, 0, range(1))
+    gradient = descent.bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))
     plan = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True)
     quiet = followed.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
     return followed.descend(
-        gradient, mechanism, rows.num_users, FOLLOWED.bound, quiet, follows=True, plan=plan,
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, follows=True, plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 
@@ -308,7 +308,7 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
     total, within = followed.clipped_sums(UserSums(rows, 2), rows.signed, slopes, trained)(theta, bounds)
     for run in range(2):
         alone = rows.of_users(np.flatnonzero(trained[:, run]))
-        by_itself = descent.bounded_gradient(alone, mechanism, FOLLOWED, 0, range(1))
+        by_itself = descent.bounded_gradient(alone, mechanism, [FOLLOWED], 0, range(1))
         sums, count = by_itself(theta[:, [run]], bounds[[run]])
         assert total[:, run] == pytest.approx(sums[:, 0], abs=1e-12)
         assert within[run] == count[0]
@@ -368,7 +368,7 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
     cell = Cell(Method.SMOOTH, 1.0, 0.25)
     assert cell.reach == 0.25
     mechanism = replace(Mechanism(1.0, 1e-6), clip=0.25)
-    total, _ = descent.bounded_gradient(rows, mechanism, cell, 0, range(1))(np.zeros((3, 1)), np.ones(1))
+    total, _ = descent.bounded_gradient(rows, mechanism, [cell], 0, range(1))(np.zeros((3, 1)), np.ones(1))
     # Every row's gradient at θ = 0 is -x y / 2, shortened to 1/4; a user's mean of them.
     each = -rows.signed * (np.minimum(0.5, 0.25 / rows.norms))[:, None]
     by_hand = sum(each[rows.users == u].mean(axis=0) for u in range(4))
