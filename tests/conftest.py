@@ -1,4 +1,4 @@
-"""What every test shares: fresh Streamlit caches, and the Hypothesis profiles."""
+"""What every test shares: Streamlit's caches, and the Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("landing"), derandomize=False)
 SEARCHING = os.environ.get("SWEETSPOT_SEARCH", "")
-FEW, SHARE = 15, 1 / 3
+FEW, SHARE = 10, 1 / 5
 """Of the examples that a test asks for, a landing draws this share, and at least so many: the same ones come again and
 again there, and it is for `make test-long` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")
@@ -113,20 +113,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
     return ByFile(config, log)
 
 
-_module_of_caches = ""
-
-
 @pytest.fixture(autouse=True)
 def fresh_streamlit_caches(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A module's tests share what is cached; one that replaces functions shares with no other.
+    """All tests of a worker share what is cached; one that replaces functions shares with no other.
 
     Everything cached is keyed by its data and its question, so that a test answered with what another one asked
     shows a key that lacks something.
     """
-    global _module_of_caches
     alone = "monkeypatch" in request.fixturenames
-    if alone or request.module.__name__ != _module_of_caches:
-        _module_of_caches = request.module.__name__
+    if alone:
         _clear_caches()
     yield
     if alone:
