@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.privacy import one_record_steps_epsilon
+from dpcore.common.least_noise import least_noise
+from dpcore.common.privacy import gaussian_sigma, one_record_steps_epsilon
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 
@@ -77,18 +78,13 @@ def accounted_noise(instance: AuditInstance) -> float:
     """
     total = instance.owners * instance.records
 
-    def enough(multiplier: float) -> bool:
-        claimed = one_record_steps_epsilon(multiplier, total, instance.steps, instance.delta)
-        return claimed <= instance.epsilon
+    def spent(multiplier: float) -> float:
+        return one_record_steps_epsilon(multiplier, total, instance.steps, instance.delta)
 
-    low, high = 1.0, 2.0
-    while not enough(high):
-        low, high = high, 2.0 * high
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if enough(middle) else (middle, high)
+    # Where steps are many, a record's share of them acts like one release of its own.
+    guess = math.sqrt(instance.steps) / total * gaussian_sigma(instance.epsilon, instance.delta)
     # A record that is replaced moves the gradient by up to 2 L.
-    return 2.0 * high
+    return 2.0 * least_noise(spent, instance.epsilon, max(guess, 1.0), 1e-3)
 
 
 def shared_outputs(

@@ -9,68 +9,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.least_noise import least_noise
 from dpcore.common.privacy import GaussianNoise, mixture_epsilon, sampled_gaussian_epsilon
 from dpcore.common.progress import ShouldStop, never
 from dpcore.examples_per_user.rdp import Mixture, epsilon_of, orders_for
 
-MOST_EVALUATIONS = 60
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
 """Relative, of the noise multiplier; what is returned is on the safe side."""
 MOVED_TAIL = 1e-15
 """Mass of the binomial that the accounting by privacy losses moves to G, the worst case."""
-
-
-def _safe_root(spent: Callable[[float], float], epsilon: float, guess: float, tolerance: float) -> float:
-    """The least noise that spends at most ``epsilon``, to a relative tolerance and from above.
-
-    ``spent`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds the root soon. A
-    stale end is halved (Illinois).
-    """
-    target = math.log(epsilon)
-
-    def height(log_sigma: float) -> float:
-        # Kept finite, so that chords can be drawn.
-        return min(math.log(max(spent(math.exp(log_sigma)), 1e-300)), 700.0) - target
-
-    at = math.log(guess)
-    value = height(at)
-    low = high = at
-    at_low = at_high = value
-    left, stride = MOST_EVALUATIONS, 0.1
-    while at_high > 0.0 and left:
-        low, at_low = high, at_high
-        high += max(min(at_high, 3.0), stride)
-        at_high, stride, left = height(high), 2.0 * stride, left - 1
-    while at_low <= 0.0 and left:
-        high, at_high = low, at_low
-        low -= max(min(-at_low, 3.0), stride)
-        at_low, stride, left = height(low), 2.0 * stride, left - 1
-    if at_low <= 0.0 or at_high > 0.0:
-        raise refusal(
-            "no noise was found that keeps ε with these settings", "", "Take fewer steps or another ε"
-        )
-    weight_low, weight_high, side = at_low, at_high, 0
-    while high - low > tolerance and at_high < -tolerance / 4.0 and left:
-        # Aimed a little above the root: the safe end is the one that is returned.
-        share = weight_low / (weight_low - weight_high)
-        # Away from both ends, so that every look shortens the interval.
-        middle = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
-        middle = min(middle, high - 1e-3 * (high - low))
-        found, left = height(middle), left - 1
-        if found <= 0.0:
-            high, at_high, weight_high = middle, found, found
-            weight_low *= 0.5 if side == 1 else 1.0
-            side = 1
-        else:
-            low, at_low, weight_low = middle, found, found
-            weight_high *= 0.5 if side == -1 else 1.0
-            side = -1
-    return math.exp(high)
 
 
 def _full_batch(examples: int, epsilon: float, delta: float, steps: int) -> float:
@@ -103,7 +53,7 @@ def multiplier_at_most(
     if rate >= 1.0:
         return _full_batch(2 * examples if replaced else examples, epsilon, delta, steps)
     mixture, orders = Mixture(examples, rate).log_weights(), orders_for(epsilon, delta)
-    return _safe_root(
+    return least_noise(
         lambda sigma: epsilon_of(mixture, sigma, steps, delta, orders, 3.0 * epsilon, replaced),
         epsilon,
         (1.5 if replaced else 1.0) * _guess(examples, rate, epsilon, delta, steps),
@@ -202,6 +152,6 @@ def multiplier(
         return epsilon_by_losses(sigma, examples, rate, steps, delta, grid)
 
     try:
-        return min(_safe_root(spent, epsilon, 0.93 * enough, PLD_TOLERANCE), enough)
+        return min(least_noise(spent, epsilon, 0.93 * enough, PLD_TOLERANCE), enough)
     except _Stopped:
         return None

@@ -11,6 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 
+from dpcore.common.least_noise import least_noise
 from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_epsilon
 from dpcore.training.weighting import gradient_steps, weight_sensitivity
 
@@ -168,11 +169,8 @@ def _sampled_multiplier(
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid = min(1e-3, max(epsilon / 1000.0, 1e-4))
 
-    def holds(multiplier: float) -> bool:
-        return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid) <= epsilon
+    def spent(multiplier: float) -> float:
+        return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid)
 
-    low, high = 0.0, enough
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    # Of many steps that each take a share, as much is spent as if all were moved by that share.
+    return min(least_noise(spent, epsilon, max(sampled, 0.05) * enough, 1e-3), enough)

@@ -1,0 +1,47 @@
+"""The least noise that keeps a budget: from above, near, and with few looks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.least_noise import least_noise
+
+
+@given(
+    st.floats(-6.0, 3.0),
+    st.floats(0.3, 3.0),
+    st.floats(0.0, 2.0),
+    st.sampled_from([0.1, 0.8, 1.0, 1.3, 20.0]),
+)
+@example(-6.0, 3.0, 2.0, 20.0)
+def test_it_is_the_root_from_above_with_few_looks(log_epsilon, slope, bend, off):
+    epsilon, looked = 10.0**log_epsilon, []
+
+    def spent(noise):
+        looked.append(noise)
+        return noise**-slope + bend * noise ** (-2.0 * slope)
+
+    exact = math.exp(brentq(lambda log: math.log(spent(math.exp(log)) / epsilon), -60.0, 60.0, xtol=1e-14))
+    looked.clear()
+    found = least_noise(spent, epsilon, off * exact, 1e-9)
+    assert found in looked
+    assert spent(found) <= epsilon
+    assert found == pytest.approx(exact, rel=1e-8)
+    assert len(looked) <= 25
+
+
+def test_what_spends_nothing_beyond_some_noise_has_its_least():
+    found = least_noise(lambda noise: max(2.0 - noise, 0.0), 0.5, 40.0, 1e-9)
+    assert found == pytest.approx(1.5, rel=1e-8)
+    assert found >= 1.5
+
+
+def test_where_no_noise_keeps_the_budget_that_is_said():
+    with pytest.raises(InvalidInput, match="o noise was found"):
+        least_noise(lambda noise: 2.0, 1.0, 1.0, 1e-3)
