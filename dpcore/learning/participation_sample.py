@@ -6,6 +6,7 @@ expectations; no sample is needed. The paper averages 100 draws instead (figure 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,12 @@ def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray,
     return kept, excess, above
 
 
+@functools.cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    points, weights = np.polynomial.legendre.leggauss(NODES)
+    return points, weights
+
+
 def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gauss-Legendre nodes x > HEAD + 1/2 and weights for sums over the users beyond, shape (len(tau), q).
 
@@ -87,7 +94,7 @@ def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, Flo
     stop = centre + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * width
     breaks = np.concatenate((centre[:, None] - offsets[:, :0:-1], centre[:, None] + offsets), axis=1)
     breaks = np.clip(breaks, start, np.maximum(stop, start)[:, None])
-    points, weights = np.polynomial.legendre.leggauss(NODES)
+    points, weights = _rule()
     half = np.diff(breaks, axis=1)[:, :, None] / 2.0
     y = (breaks[:, :-1, None] + half) + half * points
     x = np.exp(y)

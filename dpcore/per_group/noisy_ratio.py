@@ -13,6 +13,7 @@ of the range (`PerGroupParameters.mean_noise`): S is half their difference, N th
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import pairwise
 
@@ -50,7 +51,7 @@ def laplace_squares(
 
 def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, least: float) -> FloatArray:
     """The same with sums over h g, rows over g, and means over h: noise of scale 1, a clamp to [-1, 1]."""
-    away, by_tail = np.polynomial.laguerre.laggauss(NODES)
+    away, by_tail = _tail()
     share, by_share = _panel()
     turn = least - n  # The noise at which N is least.
     low, high, length = np.minimum(turn, 0.0), np.maximum(turn, 0.0), np.minimum(np.abs(turn), FAR)
@@ -159,6 +160,14 @@ def _blocks(number: int) -> list[slice]:
     return [slice(at, at + step) for at in range(0, number, step)]
 
 
+@functools.cache
+def _tail() -> tuple[FloatArray, FloatArray]:
+    """Nodes above 0 and weights of the rule of Gauss and Laguerre; to compute them takes as long as 30 groups."""
+    at, weights = np.polynomial.laguerre.laggauss(NODES)
+    return at, weights
+
+
+@functools.cache
 def _panel() -> tuple[FloatArray, FloatArray]:
     """Nodes in [0, 1] and weights of the rule of Gauss and Legendre."""
     at, weights = np.polynomial.legendre.leggauss(NODES)
