@@ -15,12 +15,11 @@ from typing import Any
 
 import jinja2
 import plotly.graph_objects as go
-import plotly.io as pio
 from markupsafe import Markup
 
 from dpcore.common.privacy import Disclosure, kind_of
 from dpcore.common.version import VERSION
-from dpcore.report import charts, plotly_script
+from dpcore.report import charts, plotly_figures, plotly_script
 from dpcore.report.content import FigureData, Report, Said
 from dpcore.report.markup import block_html, inline_html
 
@@ -88,8 +87,7 @@ def _helps(answer: Said) -> list[tuple[str, list[str]]]:
 @functools.cache
 def _on_white() -> dict[str, Any]:
     """The template of figures in a report, as Plotly reads it. Its script knows no template by name."""
-    merged = pio.templates.merge_templates("plotly_white", charts.TEMPLATE)
-    template: dict[str, Any] = merged.to_plotly_json()
+    template: dict[str, Any] = plotly_figures.white().to_plotly_json()
     return template
 
 
