@@ -38,7 +38,7 @@ def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
 ) -> None:
     found = noise.multiplier(examples, rate, epsilon, 1e-6, steps)
     assert found == pytest.approx(expected, rel=5e-3)
-    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, 1e-3)
+    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, 2e-3)
     assert 0.98 * epsilon <= spent <= epsilon * (1.0 + 1e-9)
     assert found <= noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
 
@@ -46,7 +46,8 @@ def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
 @pytest.mark.parametrize(("examples", "expected"), [(4, 1.361), (16, 4.089)])
 def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> None:
     # ε falls at least as fast as noise grows: what is right to 0.5 % in ε is so in the noise.
-    assert noise.epsilon_by_losses(expected, examples, 0.02, 100, 1e-6, 1e-3) == pytest.approx(4.0, rel=5e-3)
+    spent = noise.epsilon_by_losses(expected, examples, 0.02, 100, 1e-6, 3e-3)
+    assert spent == pytest.approx(4.0, rel=5e-3)
     assert expected <= noise.multiplier_at_most(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
 
 
