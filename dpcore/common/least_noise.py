@@ -9,6 +9,8 @@ from dpcore.common.errors import refusal
 
 MOST_EVALUATIONS, FARTHEST = 60, 300.0
 """Looks, and the logarithm of the noise, beyond which there is none to be found."""
+STEEPEST = 10.0
+"""Logarithm of what is spent over the budget, up or down, beyond which it is all the same for a chord."""
 
 
 def least_noise(spent: Callable[[float], float], epsilon: float, guess: float, tolerance: float) -> float:
@@ -29,8 +31,8 @@ def least_noise(spent: Callable[[float], float], epsilon: float, guess: float, t
     target = math.log(epsilon)
 
     def height(log_sigma: float) -> float:
-        # Kept finite, so that chords can be drawn.
-        return min(math.log(max(spent(math.exp(log_sigma)), 1e-300)), 700.0) - target
+        # Kept within what chords can be drawn with: nothing at all may be spent, or more than a number holds.
+        return min(max(math.log(max(spent(math.exp(log_sigma)), 1e-300)) - target, -STEEPEST), STEEPEST)
 
     at = math.log(guess)
     value = height(at)
@@ -47,7 +49,9 @@ def least_noise(spent: Callable[[float], float], epsilon: float, guess: float, t
         at_low, stride, left = height(low), 2.0 * stride, left - 1
     if at_low <= 0.0 or at_high > 0.0:
         raise refusal(
-            "no noise was found that keeps ε with these settings", "", "Take fewer steps or another ε"
+            "no noise was found that keeps ε with these settings",
+            "",
+            "Take another ε, or fewer steps where there are some",
         )
     weight_low, weight_high, side = at_low, at_high, 0
     while high - low > tolerance and at_high < -tolerance / 4.0 and left:

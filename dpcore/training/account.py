@@ -172,5 +172,7 @@ def _sampled_multiplier(
     def spent(multiplier: float) -> float:
         return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid)
 
+    if spent(enough) > epsilon:  # By the grid's rounding, where nearly everybody is drawn, or ε is tiny.
+        return enough
     # Of many steps that each take a share, as much is spent as if all were moved by that share.
     return min(least_noise(spent, epsilon, max(sampled, 0.05) * enough, 1e-3), enough)

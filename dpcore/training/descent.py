@@ -108,41 +108,6 @@ def _chosen_users(draws: list[np.random.Generator], num_users: int, sampled: flo
     return np.stack([rng.random(num_users) < sampled for rng in draws], axis=1).astype(np.float64)
 
 
-def _by_rule(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cells: Sequence[Cell],
-    seed: int,
-    runs: range,
-    ranks: IntArray | None,
-    should_stop: ShouldStop,
-) -> FloatArray | None:
-    """θ of the runs at each bound in turn, shape (num_features, bounds × runs)."""
-    follows = cells[0].method is Method.FOLLOWED
-    gradient = bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
-    plan = account.rule_plan(
-        mechanism.epsilon,
-        mechanism.delta,
-        mechanism.neighbours,
-        mechanism.steps,
-        follows,
-        mechanism.look,
-    )
-    steps_noise, number = noise_of(mechanism, rows.num_features, seed, runs)
-    counts = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-    found = followed.descend(
-        gradient,
-        mechanism,
-        rows.num_users,
-        np.array([cell.bound for cell in cells]),
-        followed.RuleNoise(steps_noise, np.stack(counts, axis=1), number),
-        follows=follows,
-        plan=plan,
-        should_stop=should_stop,
-    )
-    return None if found is None else found[0]
-
-
 def without_noise(
     rows: ClassifierRows, mechanism: Mechanism, clipped: bool, should_stop: ShouldStop = never
 ) -> FloatArray | None:
@@ -255,52 +220,9 @@ def train(
     Returns:
         θ, shape (num_features, runs); None where it was stopped.
     """
-    return train_together(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
-
-
-def are_trained_together(one: Cell, other: Cell, mechanism: Mechanism) -> bool:
-    """Whether `train_together` takes both: they differ in their bound alone, and descend by the rule."""
-    return (
-        one.method is other.method
-        and one.method is not Method.OUTPUT
-        and one.clip == other.clip
-        and mechanism.pace is Pace.RULE
-    )
-
-
-def train_together(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cells: Sequence[Cell],
-    seed: int,
-    runs: range,
-    *,
-    ranks: IntArray | None = None,
-    should_stop: ShouldStop = never,
-) -> FloatArray | None:
-    """As `train` for each of several bounds, in one descent.
-
-    A step of few rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows on five
-    splits took 14 s one by one, and take 5 s.
-
-    Args:
-        rows: Users to train on.
-        mechanism: What is trained and how.
-        cells: Any two of them `are_trained_together`.
-        seed: Of all runs.
-        runs: Their numbers; the same noise at every bound.
-        ranks: As for `train`.
-        should_stop: Asked between steps.
-
-    Returns:
-        θ, shape (num_features, bounds × runs), the runs at each bound in turn; None where it was stopped.
-    """
-    cell = cells[0]
+    if mechanism.pace is Pace.RULE or cell.method is Method.FOLLOWED:
+        return train_together(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    if cell.method is Method.FOLLOWED:
-        mechanism = pace.by_rule(mechanism)
-    if mechanism.pace is Pace.RULE:
-        return _by_rule(rows, mechanism, cells, seed, runs, ranks, should_stop)
     if cell.method is Method.CAP:
         order = random_ranks(rows, seed, runs) if ranks is None else ranks
         gradient = summed_gradient(rows, mechanism, (order < cell.bound).astype(np.float64))
@@ -329,3 +251,68 @@ def train_together(
         if step >= first:
             kept += theta
     return kept / (mechanism.steps - first + 1)
+
+
+def are_trained_together(one: Cell, other: Cell, mechanism: Mechanism) -> bool:
+    """Whether `train_together` takes both: they differ in their bound alone, and descend by the rule."""
+    return (
+        one.method is other.method
+        and one.method is not Method.OUTPUT
+        and one.clip == other.clip
+        and mechanism.pace is Pace.RULE
+    )
+
+
+def train_together(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cells: Sequence[Cell],
+    seed: int,
+    runs: range,
+    *,
+    ranks: IntArray | None = None,
+    should_stop: ShouldStop = never,
+) -> FloatArray | None:
+    """As `train` by the rule for each of several bounds, in one descent.
+
+    A step of few rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows on five
+    splits took 14 s one by one, and take 5 s.
+
+    Args:
+        rows: Users to train on.
+        mechanism: What is trained and how.
+        cells: Any two of them `are_trained_together`.
+        seed: Of all runs.
+        runs: Their numbers; the same noise at every bound.
+        ranks: As for `train`.
+        should_stop: Asked between steps.
+
+    Returns:
+        θ, shape (num_features, bounds × runs), the runs at each bound in turn; None where it was stopped.
+    """
+    mechanism = replace(mechanism, clip=mechanism.clip * cells[0].clip)
+    follows = cells[0].method is Method.FOLLOWED
+    if follows:
+        mechanism = pace.by_rule(mechanism)
+    gradient = bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
+    plan = account.rule_plan(
+        mechanism.epsilon,
+        mechanism.delta,
+        mechanism.neighbours,
+        mechanism.steps,
+        follows,
+        mechanism.look,
+    )
+    steps_noise, number = noise_of(mechanism, rows.num_features, seed, runs)
+    counts = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
+    found = followed.descend(
+        gradient,
+        mechanism,
+        rows.num_users,
+        np.array([cell.bound for cell in cells]),
+        followed.RuleNoise(steps_noise, np.stack(counts, axis=1), number),
+        follows=follows,
+        plan=plan,
+        should_stop=should_stop,
+    )
+    return None if found is None else found[0]

@@ -435,6 +435,8 @@ def _models(
                 ranks.clear()  # Those of one batch at a time: a run number is on one split only.
             ranks[runs] = random_ranks(train, seed, runs)
         mine = ranks[runs]
+    if len(of) == 1:
+        return descent.train(train, mechanism, of[0], seed, runs, ranks=mine, should_stop=should_stop)
     return descent.train_together(train, mechanism, of, seed, runs, ranks=mine, should_stop=should_stop)
 
 

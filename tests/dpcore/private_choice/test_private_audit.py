@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import opendp.prelude as opendp
 import pytest
 from scipy.stats import beta, chisquare
 
@@ -228,6 +229,24 @@ def test_simulated_noise_follows_the_same_law(kind, law, scale):
         assert np.var(noise) == pytest.approx(variance, rel=0.05)
     else:
         assert np.var(noise) <= variance * 1.02
+
+
+# Where delta is large, OpenDP proves an epsilon of 0 from some noise on.
+@pytest.mark.parametrize(
+    ("squared", "epsilon", "delta"),
+    [(1, 1.0, 1e-6), (7, 1e-6, 0.9), (10**12, 1000.0, 1e-300), (2, 3.0, 0.999999), (5, 1e-6, 1e-12)],
+)
+def test_opendp_grants_the_gaussian_scale_and_nothing_below_it(squared, epsilon, delta):
+    def granted(sigma: float) -> bool:
+        space = opendp.vector_domain(opendp.atom_domain(T="i64"), size=1), opendp.l2_distance(T=float)
+        made = opendp.c.make_fix_delta(
+            opendp.c.make_zCDP_to_approxDP(opendp.m.make_gaussian(*space, scale=sigma)), delta
+        )
+        return made.check(math.nextafter(math.sqrt(squared), math.inf), (epsilon, delta))
+
+    sigma = mechanisms.gaussian_scale(squared, epsilon, delta)
+    assert granted(sigma * (1.0 + 1e-12))
+    assert not granted(sigma * (1.0 - 2e-9))
 
 
 @pytest.mark.parametrize(("squared", "epsilon", "delta"), [(1, 1.0, 1e-6), (2, 0.1, 1e-6), (2, 5.0, 1e-3)])

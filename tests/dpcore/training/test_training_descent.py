@@ -48,7 +48,8 @@ def generated(num_users: int = 300, **changes) -> ClassifierRows:
 
 def test_the_logistic_slope_is_exact_however_far_out():
     margins = np.array([-1e9, -800.0, -37.0, -1e-9, 0.0, 0.3, 37.0, 700.0, 800.0, 1e9])
-    exact = [float(-1 / (1 + mp.exp(mp.mpf(float(m))))) for m in margins]
+    with mp.workdps(40):
+        exact = [float(-1 / (1 + mp.exp(mp.mpf(float(m))))) for m in margins]
     assert LossKind.LOGISTIC.slope(margins) == pytest.approx(exact, rel=1e-15, abs=1e-300)
 
 
