@@ -18,11 +18,8 @@ python in an environment of its own); where one is absent, its lines are left ou
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +31,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
 from dpcore.training import account, bassily, descent, experiment, followed, optimum
@@ -102,35 +100,6 @@ for run in range(runs):
     models.append(torch.stack(iterates[int(steps) // 2:]).mean(0).tolist())
 print(json.dumps([["Opacus, DP-SGD", (time.process_time() - began) / runs, models]]))
 """
-
-
-def python_with(package: str, variable: str) -> str:
-    """A Python that has the package; empty, with a sentence, where there is none."""
-    if importlib.util.find_spec(package) is not None:
-        return sys.executable
-    named = os.environ.get(variable, "")
-    if not named:
-        print(
-            f"{package} is not here: install it in an environment of its own and name its python in {variable}."
-        )
-    return named
-
-
-def peer(
-    package: str, variable: str, program: str, arguments: list[str]
-) -> list[tuple[str, float, np.ndarray]]:
-    """(name, seconds of a model, models) of a peer; empty where it is absent or fails."""
-    python = python_with(package, variable)
-    if not python:
-        return []
-    done = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{package} failed: {done.stderr.strip().splitlines()[-1]}")
-        return []
-    return [
-        (name, seconds, np.array(models).T)
-        for name, seconds, models in json.loads(done.stdout.splitlines()[-1])
-    ]
 
 
 def one_row_each(num_users: int) -> tuple[ClassifierRows, ClassifierRows]:

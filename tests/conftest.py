@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -37,9 +38,15 @@ again there, and it is for `make test-long` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")
 
 
+def _turn(item: pytest.Item) -> int:
+    """When a test runs: what waits for a browser or for processes first, and last the core, whose files are short."""
+    _, *folders, _ = item.nodeid.partition("::")[0].split("/")
+    return {"browser": 0, "": 1, "pages": 2}.get("".join(folders[:1]), 3)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
-    items.sort(key=lambda item: not item.nodeid.startswith(("tests/browser/", "tests/pages/")))
+    items.sort(key=_turn)
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
         asked = getattr(test, "_hypothesis_internal_use_settings", settings.default)
         drawn = asked.max_examples
@@ -72,13 +79,11 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of garbage collection: 4 % of the time went into looking at it."""
     gc.collect()
     gc.freeze()
+    # What is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked". Not before the very end,
+    # as pytest collects ten times when its session ends.
+    atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Let go of it: what is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked"."""
-    gc.unfreeze()
 
 
 class ByFile(LoadScopeScheduling):

@@ -1,0 +1,40 @@
+"""Libraries that a benchmark stands beside, and that are too large, or too old, to be installed with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+
+def python_with(package: str, variable: str) -> str:
+    """A Python that has the package; empty, with a sentence, where there is none."""
+    if importlib.util.find_spec(package) is not None:
+        return sys.executable
+    named = os.environ.get(variable, "")
+    if not named:
+        print(
+            f"{package} is not here: install it in an environment of its own and name its python in {variable}."
+        )
+    return named
+
+
+def peer(
+    package: str, variable: str, program: str, arguments: list[str]
+) -> list[tuple[str, float, np.ndarray]]:
+    """(name, seconds of a model, models) of a peer; empty where it is absent or fails."""
+    python = python_with(package, variable)
+    if not python:
+        return []
+    done = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{package} failed: {done.stderr.strip().splitlines()[-1]}")
+        return []
+    return [
+        (name, seconds, np.array(models).T)
+        for name, seconds, models in json.loads(done.stdout.splitlines()[-1])
+    ]
