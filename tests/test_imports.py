@@ -331,6 +331,21 @@ def test_the_core_really_loads_no_user_interface() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_first_noise_does_not_wait_for_scikit_learn() -> None:
+    # `opendp.prelude` loads it, and Polars, where they are installed: 1 s.
+    code = """
+import sys
+from dpcore.common import mechanisms
+mechanisms.laplace([0.5], 1.0, 1.0)
+mechanisms.discrete_laplace([1], 1, 1.0)
+mechanisms.discrete_gaussian([1], 1, 1.0, 1e-6)
+mechanisms.exponential_mechanism([1, 2], 1, 1.0)
+print(sorted({'opendp.prelude', 'polars', 'sklearn'} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_the_first_figure_does_not_wait_for_pandas() -> None:
     # It takes 0.2 s to load; what Start draws is read and drawn without it.
     names = [

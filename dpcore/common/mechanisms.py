@@ -7,6 +7,7 @@ import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -314,6 +315,9 @@ def _checked_whole(
     return whole.astype(np.int64)
 
 
+_OPENDP = ("mod", "combinators", "domains", "measurements", "measures", "metrics")
+
+
 def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """The values; a problem where they are no vector of whole numbers that float64 holds."""
     vector = np.asarray(values)
@@ -324,10 +328,17 @@ def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]
     return vector
 
 
+@functools.cache
 def _opendp() -> Any:
-    dp: Any = importlib.import_module("opendp.prelude")  # Heavy, and only partly typed.
-    dp.enable_features("contrib")
-    return dp
+    """What of OpenDP is called here, by the names that `opendp.prelude` has for it; only partly typed.
+
+    Not the prelude itself: where scikit-learn or Polars is installed, it loads them, 1 s in place of 0.1 until the
+    first noise is drawn.
+    """
+    of = {name: importlib.import_module(f"opendp.{name}") for name in _OPENDP}
+    of["mod"].enable_features("contrib")
+    everything = {name: what for module in of.values() for name, what in vars(module).items()}
+    return SimpleNamespace(**everything | {"c": of["combinators"], "m": of["measurements"]})
 
 
 def _laplace_measurement(size: int, scale: float) -> Any:
