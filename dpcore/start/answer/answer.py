@@ -12,8 +12,9 @@ from dpcore.start.answer.found import CELLS, Tradeoff, find
 from dpcore.start.parameters import StartParameters
 
 ASSUMED = (
-    f"A table of {CELLS} counts is released at once with Laplace noise of scale bound/ε in each, and every count is "
-    "taken to lose the same share of its rows; neighbours add or remove one user (Amin et al. 2019, section 3)"
+    f"A table of {CELLS} counts, such as rows per month, is released at once with Laplace noise of scale bound/ε in "
+    "each, and every count is taken to lose the same share of its rows; neighbours add or remove one user (Amin et al. "
+    "2019, section 3)"
 )
 
 
@@ -41,7 +42,10 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
         if useful
         else "With so few users and so small an ε, every bound gives more noise than count.",
         detail=" ".join(
-            filter(None, (released(parameters.epsilon), "" if bound is None else sentence(of, bound)))
+            filter(
+                None,
+                (released(parameters.epsilon), one_count(of), "" if bound is None else sentence(of, bound)),
+            )
         ),
         numbers=(
             Number("Sweet spot", rows, "per user", value=best, unit="rows per user", key="max_contributions"),
@@ -64,7 +68,14 @@ def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None 
 def released(epsilon: float) -> str:
     """What is released in the picture."""
     entered = wording.entered(epsilon)
-    return f"**Released** with ε = {entered}: {CELLS} counts, such as rows per month."
+    return f"**Released** with ε = {entered}: {CELLS} counts."
+
+
+def one_count(found: Tradeoff) -> str:
+    """The best bound where one count is all that is released; nothing where it is the same."""
+    if found.alone in (0.0, found.best.max_total):
+        return ""
+    return f"A single count is best at {wording.counted(found.alone, 'row')}."
 
 
 def sentence(found: Tradeoff, bound: int) -> str:

@@ -42,6 +42,7 @@ class Tradeoff:
         errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows of all counts together.
         best: The bound with the smallest expected error.
         within: Smallest and largest bound within 5 % of the best.
+        alone: The best bound of one count of all rows with all of epsilon to itself, as on the page of sums and counts.
     """
 
     histogram: ContributionHistogram
@@ -49,6 +50,7 @@ class Tradeoff:
     errors: total.TotalErrors
     best: total.TotalChoice
     within: tuple[float, float]
+    alone: float
 
     def at(self, bound: float) -> total.TotalErrors:
         """The errors at one bound."""
@@ -117,6 +119,7 @@ def find(data: Dataset, parameters: StartParameters) -> Tradeoff:
         errors=total.errors(problem, log_spaced(*axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
         within=total.bounds_within(problem),
+        alone=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
 

@@ -53,6 +53,17 @@ def off_by(histogram: ContributionHistogram, bounds, epsilon: float = setting.DE
     return a, b, a + b * np.exp(-a / b)
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
+    at = open_app("Start", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
+    histogram = data(at).histogram
+    every = off_by(histogram, np.arange(1, histogram.max_size + 1), CELLS * epsilon)[2]
+    rows = wording.counted(int(np.argmin(every)) + 1, "row")
+    assert f"Keep at most {rows} of each user." not in shown_texts(at)
+    assert f"A single count is best at {rows}." in shown_texts(at)
+    assert f"Keep at most {rows} of each user." in shown_texts(go(at, "Sum and count"))
+
+
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
     at = open_app("Start")
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
