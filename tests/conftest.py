@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
@@ -35,6 +36,12 @@ FEW, SHARE = 10, 1 / 5
 """Of the examples that a test asks for, a landing draws this share, and at least so many: the same ones come again and
 again there, and it is for `make test-long` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")
+if not SEARCHING:
+    # Hypothesis draws from the constants of all modules of ours that are loaded. A new number anywhere, or another test
+    # that ran before on the same worker, would change the examples. It has no public way to leave them out.
+    with contextlib.suppress(AttributeError):
+        _no_constants = providers._local_constants
+        providers._get_local_constants = lambda: _no_constants
 
 
 def _turn(item: pytest.Item) -> int:
