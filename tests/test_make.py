@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -198,3 +199,14 @@ def test_every_target_is_made_by_one_rule():
     assert set(
         re.findall(r"^ *make ([a-z-]+)", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.MULTILINE)
     ) <= set(rules)
+
+
+def test_polars_is_the_one_that_opendp_asks_for():
+    # requirements-dev.txt names it, as OpenDP's own extra brings scikit-learn.
+    asked = [
+        line.partition(";")[0].strip() for line in importlib.metadata.requires("opendp") if "polars==" in line
+    ]
+    (pinned,) = re.findall(
+        r"^polars==\S+$", (ROOT / "requirements-dev.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert set(asked) == {pinned}

@@ -315,9 +315,6 @@ def _checked_whole(
     return whole.astype(np.int64)
 
 
-_OPENDP = ("mod", "combinators", "domains", "measurements", "measures", "metrics")
-
-
 def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """The values; a problem where they are no vector of whole numbers that float64 holds."""
     vector = np.asarray(values)
@@ -335,10 +332,11 @@ def _opendp() -> Any:
     Not the prelude itself: where scikit-learn or Polars is installed, it loads them, 1 s in place of 0.1 until the
     first noise is drawn.
     """
-    of = {name: importlib.import_module(f"opendp.{name}") for name in _OPENDP}
-    of["mod"].enable_features("contrib")
-    everything = {name: what for module in of.values() for name, what in vars(module).items()}
-    return SimpleNamespace(**everything | {"c": of["combinators"], "m": of["measurements"]})
+    names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
+    mod, combinators, measurements, *spaces = (importlib.import_module(f"opendp.{name}") for name in names)
+    mod.enable_features("contrib")
+    of_spaces = {name: what for module in spaces for name, what in vars(module).items()}
+    return SimpleNamespace(**of_spaces | {"c": combinators, "m": measurements})
 
 
 def _laplace_measurement(size: int, scale: float) -> Any:

@@ -64,6 +64,18 @@ def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
     assert f"Keep at most {rows} of each user." in shown_texts(go(at, "Sum and count"))
 
 
+def test_of_a_single_count_nothing_is_said_where_its_bound_is_the_same_or_none():
+    once = Dataset("one row each", "", Disclosure.PUBLIC, ContributionHistogram([1], [1000]))
+    said = answered(once, StartParameters(1.0))
+    assert said.found.alone == said.found.best.max_total == 1.0
+    assert "single count" not in said.detail
+    few = answered(
+        dataclasses.replace(once, histogram=ContributionHistogram([3], [1])), StartParameters(0.01)
+    )
+    assert few.found.alone == 0.0
+    assert "single count" not in few.detail
+
+
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
     at = open_app("Start")
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
