@@ -34,8 +34,8 @@ WORDS = """(height) => {
 }"""
 
 
-# Texts of figures that lie under one of Plotly's buttons; values, choices and badges that are cut; buttons too low to
-# press.
+# Texts of figures that lie under one of Plotly's buttons; values, notes, choices and badges that are cut; buttons too low
+# to press.
 UNREADABLE = """() => {
     const found = [], main = document.querySelector("[data-testid='stMain']");
     const box = e => e.getBoundingClientRect();
@@ -51,6 +51,9 @@ UNREADABLE = """() => {
     for (const value of main.querySelectorAll("[data-testid='stMetricValue'], [data-testid='stMetricValue'] *"))
         if (value.scrollWidth > value.clientWidth + 1 && getComputedStyle(value).overflowX !== 'visible')
             found.push(`cut: ${value.innerText}`);
+    for (const line of main.querySelectorAll('.sweetspot-seen > .line'))
+        if (line.scrollWidth > line.clientWidth || line.scrollHeight > line.clientHeight + 1)
+            found.push(`cut: ${line.innerText}`);
     for (const button of main.querySelectorAll('button, .stMarkdownColoredBackground')) {
         if (!button.innerText || !box(button).width || button.closest("[role='tablist']")) continue;
         let around = button.parentElement;

@@ -22,7 +22,7 @@ const HANDLE_STYLE = `
 .sweetspot-seen > .panels > div { flex: 1 1 0; min-width: 0; display: flex; flex-direction: column; }
 @media (max-width: 640px) {
   .sweetspot-seen > .panels.three { gap: 0.75rem; }
-  .sweetspot-seen :is(.panels.three .line, .panels .line:last-child) { white-space: normal; line-height: 1rem; height: 2rem; flex: none; }
+  .sweetspot-seen :is(.panels.three .line, .panels .line:last-child, .sweetspot-seen > .line) { white-space: normal; line-height: 1rem; height: 2rem; flex: none; }
 }
 .sweetspot-seen .line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; line-height: 1.4rem; }
 .sweetspot-seen svg { display: block; width: 100%; flex: 1 1 0; min-height: 0; overflow: visible; }
