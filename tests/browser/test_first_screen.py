@@ -34,8 +34,8 @@ WORDS = """(height) => {
 }"""
 
 
-# Texts of figures that lie under one of Plotly's buttons; values, notes, choices and badges that are cut; buttons too low
-# to press.
+# Texts of figures that lie under one of Plotly's buttons; values, notes, choices and badges that are cut; buttons too
+# low to press.
 UNREADABLE = """() => {
     const found = [], main = document.querySelector("[data-testid='stMain']");
     const box = e => e.getBoundingClientRect();
