@@ -32,17 +32,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.contributions import FloatArray
-from dpcore.factorisation import implicit_study
+from dpcore.factorisation import baselines, implicit_study
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.found import verdict
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.growth import Growth
-from dpcore.factorisation.growth import run as grow
 from dpcore.factorisation.implicit import chosen
 from dpcore.factorisation.implicit_study import RECOMMENDERS
-from dpcore.factorisation.measures import BUCKETS
+from dpcore.factorisation.measures import BUCKETS, buckets_of, measure
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.normal_equations import (
     Sums,
@@ -54,7 +52,17 @@ from dpcore.factorisation.normal_equations import (
 )
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, load_ratings
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import BASELINE, FACTORISATION, KINDS, MEANS, Kind, Study, StudyResult, run
+from dpcore.factorisation.study import (
+    BASELINE,
+    FACTORISATION,
+    KINDS,
+    MEANS,
+    SCHEMES,
+    Kind,
+    Study,
+    StudyResult,
+    run,
+)
 from dpcore.multitask.budget import PrivacyTarget
 
 PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
@@ -304,6 +312,40 @@ WHERE_EPSILONS, WHERE_DIMENSIONS = (3.0, 10.0, 30.0, 100.0), (4, 8, 16)
 WHERE_USERS, WHERE_ITEMS, WHERE_SEEDS = (3_000, 12_000), (3_700, 925), 3
 
 
+def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
+    """Compute by how much the RMSE of a factorisation with adaptive weights is below that of item means.
+
+    Args:
+        population: The users whose ratings are drawn; their number is taken from `WHERE_USERS`.
+        study: One epsilon, and the settings of both models; each seed draws ratings of its own.
+
+    Returns:
+        Shape (numbers of users, seeds); above 0 where the factorisation is better.
+    """
+    spending = study.spending(study.epsilons[0])
+    exponent = baselines.exponent_at(study.epsilons[0], study.exponent)
+    gains = np.empty((len(WHERE_USERS), study.repeats))
+    for row, num_users in enumerate(WHERE_USERS):
+        for seed in range(study.repeats):
+            for_ratings, for_split, for_noise = np.random.SeedSequence([study.seed, seed, num_users]).spawn(3)
+            ratings = replace(population, num_users=num_users).draw(np.random.default_rng(for_ratings))
+            train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
+            noise_seed = int(for_noise.generate_state(1)[0])
+            fitted = fit_private(
+                train, study.settings, study.limits, SCHEMES[Kind.ADAPTIVE], spending, study.exponent,
+                study.ridge_to_noise, noise_seed, steps=study.steps,
+            )  # fmt: skip
+            assert fitted is not None
+            item_means = baselines.private_item_mean(
+                train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
+            )
+            models = (baselines.with_own_offsets(item_means.model), fitted.model)
+            buckets = buckets_of(train.item_counts)
+            means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
+            gains[row, seed] = means_rmse - factors_rmse
+    return gains
+
+
 def where_it_wins() -> None:
     """By how much the factorisation's error is below that of its baseline, where there is more and more to learn from.
 
@@ -319,18 +361,16 @@ def where_it_wins() -> None:
     for items in WHERE_ITEMS:
         population = replace(page.population, num_items=items)
         gains = {
-            (epsilon, dimension): grow(
-                Growth(
-                    population,
-                    WHERE_USERS,
-                    replace(
-                        page.growth().study,
-                        epsilons=(epsilon,),
-                        repeats=WHERE_SEEDS,
-                        settings=replace(page.study.settings, dimension=dimension),
-                    ),
-                )
-            ).advantage
+            (epsilon, dimension): advantages(
+                population,
+                replace(
+                    page.study,
+                    epsilons=(epsilon,),
+                    repeats=WHERE_SEEDS,
+                    limits=RatingRange(population.lowest, population.highest),
+                    settings=replace(page.study.settings, dimension=dimension),
+                ),
+            )
             for epsilon in WHERE_EPSILONS
             for dimension in WHERE_DIMENSIONS
         }

@@ -8,9 +8,9 @@ divided over the items that they rated. One method per module:
     allocation  who gets a user's budget                      budget      one Gaussian budget for counts and sweeps
     fit         with and without privacy (algorithms 1, 3)    descent     the same with algorithm 2
     baselines   item means with and without privacy           measures    RMSE, recall, buckets, neighbours
-    study       all models on the same splits and noise       growth      how many users would be needed
-    shares      who gets the budget, without training         parameters  what a person chooses on the page
+    study       all models on the same splits and noise       shares      who gets the budget, without training
     implicit    what users chose, without ratings             implicit_study  recall of all models over epsilon
+    parameters  what a person chooses on the page
 
 Nothing is imported here; ask for the module (``from dpcore.factorisation import fit``).
 """

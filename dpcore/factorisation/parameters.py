@@ -14,7 +14,6 @@ from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.descent import Steps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.growth import Growth
 from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings
 from dpcore.factorisation.implicit_study import ImplicitStudy
@@ -33,8 +32,6 @@ LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=14
 CHOICE_SPREAD = 1.5
 """How much taste decides what generated users choose, for implicit feedback: else there is nothing to recommend but
 what is popular."""
-GROWTH_USERS = (3_000, 6_000, 12_000, 25_000, 50_000)
-"""Numbers of users for which growth is simulated."""
 
 
 class RatingSource(enum.Enum):
@@ -163,7 +160,7 @@ class FactorisationParameters:
 
     @property
     def population(self) -> GeneratedRatings:
-        """Users like those of the generator; also what growth is simulated on, whatever the source is."""
+        """Users like those of the generator, whatever the source is."""
         return GeneratedRatings(
             num_users=self.num_users,
             num_items=self.num_items,
@@ -217,17 +214,6 @@ class FactorisationParameters:
         """What is run at the size of MovieLens 10M: one epsilon, one seed, no recall."""
         own = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
         return replace(own, limits=RatingRange(LARGE.lowest, LARGE.highest))
-
-    def growth(self, users: tuple[int, ...] = GROWTH_USERS) -> Growth:
-        """What is simulated at the page's epsilon to find how many users would be needed."""
-        of = self.population
-        study = replace(
-            self.study,
-            epsilons=(self.epsilon,),
-            limits=RatingRange(of.lowest, of.highest),
-            with_recall=False,
-        )
-        return Growth(of, users, study)
 
 
 def load_ratings(parameters: FactorisationParameters, data: Dataset | None = None) -> Ratings | None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.factorisation.answer import FactorisationFound, answered, words
 from dpcore.factorisation.parameters import FactorisationParameters
-from pages.factorisation import cached, growth, implicit, inputs, tabs, work
+from pages.factorisation import cached, implicit, inputs, tabs, work
 from pages.factorisation.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -34,7 +34,6 @@ def body(places: layout.Places) -> None:
             "Implicit feedback": lambda: implicit.show(found),
         },
         "Size": {
-            "How many users?": lambda: growth.show(parameters),
             "Large size": lambda: tabs.large(parameters),
             "The paper's figures": tabs.paper_figures,
         },

@@ -184,7 +184,7 @@ QUESTION = Question(
     },
     also=item_list.ENTRIES
     | From.PUBLIC.each("tabs", "measure", "paper_figure")
-    | From.DATA.each("train_job", "large_job", "growth_job", "implicit_job", "earlier"),
+    | From.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
     propose=propose,
     proposed=("source", "lowest", "highest"),
 )

@@ -10,15 +10,12 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Plot, Scale
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.found import FactorisationFound
-from dpcore.factorisation.answer.growth import sentence
 from dpcore.factorisation.answer.words import SCHEME_NAMES
-from dpcore.factorisation.growth import GrowthResult
 from dpcore.factorisation.measures import BUCKETS, buckets_of, overlap
-from dpcore.factorisation.parameters import GROWTH_USERS
 from dpcore.factorisation.study import MEANS, SCHEMES, Kind, StudyResult
 
 LOOKS: dict[Kind, dict[str, Any]] = {
@@ -290,57 +287,4 @@ def nearest_items(found: FactorisationFound, shared: Mapping[Kind, FloatArray]) 
         found.table.disclosure,
         guides={"label": bucket_labels(found.table.spreads)},
         height=320,
-    )
-
-
-# --- growth -------------------------------------------------------------------------------------------------
-
-
-def growth(result: GrowthResult) -> Plot:
-    """By how much the factorisation's error is below that of item means with own offsets, over the number of users."""
-    gain = result.advantage
-    there = np.isfinite(gain).any(axis=1)
-    with np.errstate(all="ignore"):
-        mean = np.where(there, np.nansum(gain, axis=1) / np.maximum(np.isfinite(gain).sum(axis=1), 1), np.nan)
-    low = np.where(there, np.where(np.isfinite(gain), gain, np.inf).min(axis=1), np.nan)
-    high = np.where(there, np.where(np.isfinite(gain), gain, -np.inf).max(axis=1), np.nan)
-    users = np.array(result.growth.users)
-    least, most = min(float(np.nanmin(low)), 0.0), max(float(np.nanmax(high)), 0.0)
-    room = max(0.08 * (most - least), 1e-4)
-    drawn = {"users_reached": users[there], "mean": mean[there], "low": low[there], "high": high[there]}
-    return Plot(
-        "factorisation-growth",
-        "What a factorisation gains over item means with own offsets, by users",
-        sentence(result).replace("**", ""),
-        Axis(
-            "users",
-            "",
-            (GROWTH_USERS[0] / 1.2, GROWTH_USERS[-1] * 1.2),
-            number=",",
-            marked=tuple((float(one), wording.number(one)) for one in GROWTH_USERS),
-        ),
-        Axis(
-            "RMSE below that of DP item means, own offsets",
-            "",
-            (least - room, most + room),
-            Scale.LINEAR,
-            number="+.4f",
-        ),
-        {"users": users, "gain": mean, "least_over_seeds": low, "most_over_seeds": high},
-        (
-            Curve(
-                "DP adaptive weights, mean and range over seeds",
-                "users_reached",
-                "mean",
-                Look.CAP,
-                symbol="circle",
-                low="low",
-                high="high",
-                shaded=True,
-            ),
-            Level("As good as item means", 0.0, dash="dash"),
-        ),
-        Disclosure.PUBLIC,
-        guides=drawn,
-        height=340,
     )

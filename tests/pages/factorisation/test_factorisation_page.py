@@ -21,9 +21,8 @@ from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files, implicit_study
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import found as core
-from dpcore.factorisation.answer import growth, plots, recommending, words
+from dpcore.factorisation.answer import plots, recommending, words
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.growth import GrowthResult
 from dpcore.factorisation.implicit import chosen
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS
@@ -62,7 +61,6 @@ TABS = (
     "Rare and popular items",
     "Nearest items",
     "Implicit feedback",
-    "How many users?",
     "Large size",
     layout.DOWNLOADS,
     layout.COMPUTED,
@@ -210,29 +208,6 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = ImplicitResult(study, np.full_like(recall, np.nan), np.arange(60), {}, False)
     assert recommending.sentence(nothing, 1.0).startswith("Nothing is trained")
-
-
-def test_growth_is_said_with_its_spread_over_seeds() -> None:
-    asked = ASKED.growth((1_000, 2_000, 4_000))
-
-    def said(*gains: tuple[float, ...]) -> str:
-        below = np.array(gains).T
-        return growth.sentence(GrowthResult(asked, -below, np.zeros_like(below), True))
-
-    assert "from **about 2,000 users**, from 1,400 to 2,800 over 3 seeds." in said(
-        (-1.0, 1.0, 1.0), (-2.0, -0.001, 4.0), (-2.0, -2.0, 2.0)
-    )
-    assert "does not beat DP item means with own offsets, with up to 4,000 users (1 seed)" in said(
-        (-1.0, -1.0, -1.0)
-    )
-    assert "about 1,000 users or fewer**, one seed" in said((1.0, 1.0, 1.0))
-    assert "in 1 of 3 seeds" in said((1.0, 1.0, 1.0), (-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0))
-    assert "No seed is complete" in said((1.0, 1.0, np.nan))
-    part = np.array([[0.1, 0.2], [0.3, np.nan], [np.nan, np.nan]])
-    drawn = figure(plots.growth(GrowthResult(asked, -part, np.zeros_like(part), False)))
-    (line,) = [one for one in drawn.data if str(one.name).startswith("DP adaptive")]
-    assert list(line.x) == [1_000, 2_000]
-    assert list(line.y) == pytest.approx([0.15, 0.3])
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
