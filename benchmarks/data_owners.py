@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs
 from benchmarks._peers import peer
 from dpcore.data_owners import crossings
-from dpcore.data_owners.audit import AuditInstance, accounted_noise, halved, shared_outputs
 from dpcore.data_owners.bounds import Collaboration, Private, Unit, alone, together
 from dpcore.data_owners.labelled import Labelled, digits, split, unit_records
 from dpcore.data_owners.study import Form, Study, StudyResult, run

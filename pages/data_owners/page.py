@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.data_owners.answer import answered
-from pages.data_owners import audit, cached, inputs, tabs, training, upload
+from pages.data_owners import cached, inputs, tabs, training, upload
 from pages.data_owners.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
@@ -35,7 +35,6 @@ def body(places: layout.Places) -> None:
         "Theory": {
             "Bounds": lambda: tabs.show_bounds(answer),
             "Unequal owners": lambda: tabs.show_unequal(answer),
-            "Why not the paper's algorithm?": audit.show,
         },
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), key="owners_card")

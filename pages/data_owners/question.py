@@ -141,9 +141,7 @@ QUESTION = Question(
             "Seed", "The same seed gives the same figure.", sentence="The seed of the training"
         ),
     },
-    also=table_upload.ENTRIES
-    | From.PUBLIC.each("tabs", "audit_job", "paper_figure")
-    | From.DATA.each("training_job"),
+    also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "paper_figure") | From.DATA.each("training_job"),
 )
 
 

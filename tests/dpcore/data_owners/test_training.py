@@ -11,10 +11,10 @@ from scipy import special
 from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
+from benchmarks._algorithm_1 import shown_epsilon
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, gaussian_epsilon
 from dpcore.contributions import ContributionHistogram
-from dpcore.data_owners.audit import shown_epsilon
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled, deal, digits, generated, of_table, split, unit_records
 from dpcore.data_owners.study import Form, Records, Study, check, run, train_shared, units_of

@@ -20,10 +20,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
-from dpcore.data_owners.answer import OwnersFound, answered, audited, find, plots, trained, words
+from dpcore.data_owners.answer import OwnersFound, answered, find, plots, trained, words
 from dpcore.data_owners.answer.found import bound_rows
 from dpcore.data_owners.answer.trained import Trained
-from dpcore.data_owners.audit import halved
 from dpcore.data_owners.bounds import Private, Unit, alone, together
 from dpcore.data_owners.labelled import of_table
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
@@ -32,7 +31,7 @@ from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import plotly_figures, regions
 from dpcore.report.script import Source
-from pages.data_owners import audit, question, tabs, upload
+from pages.data_owners import question, tabs, upload
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
 from tests.pages.driving import (
@@ -254,7 +253,7 @@ def test_the_choice_holds_bounds_and_crossings() -> None:
         find(Disclosure.PUBLIC, private.parameters)
 
 
-# --- training and audit ----------------------------------------------------------------------------------------
+# --- training -------------------------------------------------------------------------------------------------
 
 
 def made_up(runs: int = 1) -> StudyResult:
@@ -372,18 +371,6 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
         OwnersParameters(1.0, train_owners="2 3 4 5 6 7 8")
 
 
-def test_the_tab_of_the_audit_rounds_to_the_safe_side_and_says_what_may_be_said() -> None:
-    rng = np.random.default_rng(1)
-    record, neighbour = rng.normal(-1.0, 1.0, 2000), rng.normal(1.0, 1.0, 2000)
-    found = audited.Audit(record, neighbour, halved(record, neighbour, 1e-5))
-    shown = float(audited.sentence(found).split("ε ≥ ")[1].split(" ")[0])
-    assert shown <= found.result.epsilon < shown + 0.01
-    drawn = plotly_figures.figure(audited.plot(found))
-    assert sum(drawn.data[0].y) == 2000
-    for said in ("fails in\nthe worst case", "says nothing about the paper's experiments", "was not tested"):
-        assert said in audit.WORDS
-
-
 def own_table() -> upload.OwnersTable:
     owners, labels = np.repeat([0, 1], 15), np.tile([0.0, 1.0, 2.0], 10)
     rows = LabelledRows(np.c_[labels, np.arange(30.0)], labels, owners, ("a", "b"))
@@ -443,9 +430,6 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     fine(at.run())
     assert "owners_report_public_html" in {button.key for button in at.get("download_button")}
     assert {"owners", "records"} & set(address_of(at)) == set()
-    at.session_state["data_owners.tabs"] = "Why not the paper's algorithm?"
-    fine(at.run())
-    assert "Run the audit" in [button.label for button in at.button]
     fine(at.number_input(key="data_owners.owners").set_value(0.5).run())
     assert "The number of owners n must be a whole number" in errors(at)
     assert "owners_map" not in figure_keys(at)

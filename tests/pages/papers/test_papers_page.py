@@ -70,8 +70,8 @@ def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.Monkey
     """A test cannot press a button within a table: what a press does, with the row that it names."""
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
     monkeypatch.setattr(opening.st, "session_state", state)
-    places = [None, ("Data owners", "Why not the paper's algorithm?"), ("Mean", "")]
-    assert opening.labels(places) == [None, "Data owners, Why not the paper's algorithm?", "Mean"]
+    places = [None, ("Data owners", "Unequal owners"), ("Mean", "")]
+    assert opening.labels(places) == [None, "Data owners, Unequal owners", "Mean"]
     opening._pressed("papers.open_items", tuple(places))
-    assert state["data_owners.tabs"] == "Why not the paper's algorithm?"
+    assert state["data_owners.tabs"] == "Unequal owners"
     assert state[keys.TOUR_GOES_TO] == catalogue.page("Data owners").path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpcore.data_owners.audit import (
+from benchmarks._algorithm_1 import (
     AuditInstance,
     accounted_noise,
     halved,
