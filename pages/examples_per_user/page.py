@@ -5,7 +5,7 @@ import streamlit as st
 from dpcore.common.errors import InvalidInput
 from dpcore.examples_per_user import ExamplesParameters
 from dpcore.examples_per_user.answer import answered
-from pages.examples_per_user import owners, tabs, training, work
+from pages.examples_per_user import owners, tabs, work
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.data import own_data
@@ -44,7 +44,6 @@ def body(places: layout.Places) -> None:
             "Examples kept": lambda: tabs.show_kept(answer),
             "Several owners": lambda: owners.show(parameters, data),
         },
-        "Train on it": lambda: training.show(parameters),
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer))
 

@@ -54,5 +54,5 @@ QUESTION = Question(
         ),
     },
     also=From.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
-    | From.PUBLIC.each("tabs", "train_job", "kind"),
+    | From.PUBLIC.each("tabs"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import io
 import json
 from dataclasses import replace
@@ -28,7 +27,6 @@ from dpcore.examples_per_user.answer.words import above
 from dpcore.examples_per_user.noise import multiplier, multiplier_at_most
 from dpcore.examples_per_user.owners import Ownership, invented, keep_most
 from dpcore.examples_per_user.programs import PROGRAMS, Training, program
-from pages.examples_per_user import training
 from pages.shared.session import session
 from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
 
@@ -173,21 +171,6 @@ def test_a_page_of_other_data_begins_with_their_own_search() -> None:
     assert not errors(at)
     at = go(at, "Learning under a bound")
     assert go(at, PAGE).title[0].value == PAGE
-
-
-def test_train_on_it_shows_accuracy_beside_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "train", functools.partial(training.train, seeds=1))
-    at = open_app(PAGE)
-    at.session_state["examples_per_user.tabs"] = "Train on it"
-    fine(at.run())
-    fine(at.button(key="examples_per_user_train").click().run())
-    at = finished(at, "examples_per_user.train_job")
-    assert "Best accuracy" in shown_texts(at)
-    assert "nothing is released" in shown_texts(at)
-    assert chart(at, "examples_accuracy")["data"]
-    assert chart(at, "examples_digits_estimate")["data"]
-    fine(at.number_input(key="examples_per_user.delta").set_value(1e-7).run())
-    assert "train again" in shown_texts(at)
 
 
 @pytest.mark.parametrize("way", [Way.EXAMPLES, Way.USERS])

@@ -1,4 +1,4 @@
-"""Training on the digits: clipped sums by a loop, bounds kept, parts apart, Stop, and that noise costs accuracy."""
+"""Training on the digits: clipped sums by a loop, bounds kept, parts apart, and that noise costs accuracy."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.examples_per_user import Way, trained
-from dpcore.examples_per_user.answer import training as told
-from dpcore.examples_per_user.trained import BOUNDS, CLASSES, Kind, digits, kept_rows, options_for, train
+from benchmarks import examples_per_user
+from benchmarks.examples_per_user import CLASSES, Kind, digits, kept_rows, options_for, train
+from dpcore.examples_per_user import Way
 
 
 @pytest.fixture(scope="module")
-def two_seeds() -> trained.Trained:
-    found = train(Kind.DIVERSE, 8.0, 1e-5, seeds=2)
-    assert found is not None
-    return found
+def two_seeds() -> examples_per_user.Trained:
+    return train(Kind.DIVERSE, 8.0, 1e-5, seeds=2)
 
 
 def test_no_user_is_above_the_bound_and_none_is_chosen_by_others() -> None:
@@ -45,7 +43,9 @@ def test_sums_of_clipped_gradients_are_those_of_a_loop(way: Way) -> None:
             for who in set(user)
         ]
         expected = sum(g / max(np.linalg.norm(g) / 0.6, 1.0) for g in means)
-    assert trained._clipped_sum(theta, x, y, user, of) == pytest.approx(np.asarray(expected), abs=1e-12)
+    assert examples_per_user._clipped_sum(theta, x, y, user, of) == pytest.approx(
+        np.asarray(expected), abs=1e-12
+    )
 
 
 def test_test_and_picking_parts_share_no_digit_with_each_other_or_with_training() -> None:
@@ -57,37 +57,10 @@ def test_test_and_picking_parts_share_no_digit_with_each_other_or_with_training(
     assert digits(Kind.ALIKE).alike > 0.5
 
 
-def test_noise_costs_accuracy_and_the_estimate_ranks_the_ends(two_seeds: trained.Trained) -> None:
+def test_noise_costs_accuracy_and_the_estimate_ranks_the_ends(two_seeds: examples_per_user.Trained) -> None:
     by = {(one.way, one.bound): mean for one, mean in zip(two_seeds.options, two_seeds.mean, strict=True)}
     assert two_seeds.without > 0.88
     # At G = 32 drawing examples needs noise many times that of G = 1, and is worse by far more than two seeds vary.
     assert by[Way.EXAMPLES, 1] > by[Way.EXAMPLES, 32] + 0.2
     assert by[Way.USERS, 8] > by[Way.EXAMPLES, 32] + 0.2
     assert (two_seeds.standard_error >= 0.0).all()
-
-
-def test_stop_keeps_the_seeds_that_are_done() -> None:
-    asked = 0
-
-    def stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 2 * len(BOUNDS) + 3
-
-    shares: list[float] = []
-    found = train(Kind.DIVERSE, 8.0, 1e-5, seeds=3, progress=shares.append, should_stop=stop)
-    assert found is not None
-    assert found.cancelled
-    assert found.seeds == 1
-    assert shares == sorted(shares)
-    assert np.isnan(found.standard_error).all()
-    assert train(Kind.DIVERSE, 8.0, 1e-5, should_stop=lambda: True) is None
-
-
-def test_what_was_trained_is_told_beside_the_estimate(two_seeds: trained.Trained) -> None:
-    plot = told.accuracy(two_seeds)
-    assert np.asarray(plot.columns["users_accuracy"]).tolist() == two_seeds.mean[len(BOUNDS) :].tolist()
-    assert len(told.rows(two_seeds)) == 2 * len(BOUNDS)
-    sentence = told.best_sentence(two_seeds)
-    assert "Best accuracy" in sentence
-    assert "estimate" in sentence

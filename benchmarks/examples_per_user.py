@@ -1,6 +1,7 @@
-"""A check of the estimate by training: softmax regression on handwritten digits of invented users, simulated.
+"""Does the estimate of Examples per user rank bounds as accuracy does? Softmax regression on digits of invented users.
 
-Noise comes from NumPy: nothing here is a release. The digits are public; users are invented, of uneven sizes, and hold
+Run ``python benchmarks/examples_per_user.py`` from the root; half a minute. Noise is simulated with NumPy: nothing here
+is a release. The digits are public; users are invented, of uneven sizes, and hold
 either any digits or one or two kinds. Learning rates are picked on a part of the digits that is not the one accuracy is
 measured on; both are held out.
 """
@@ -10,13 +11,16 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.samples import FOLDER
 from dpcore.examples_per_user.options import Option, option
@@ -116,10 +120,9 @@ class Trained:
         kind: Of users.
         alike: r that the estimates go by.
         options: Every bound with every way, with its noise multiplier and its estimate.
-        accuracy: On the part for testing, shape (options, seeds done), at the picked rates.
+        accuracy: On the part for testing, shape (options, seeds), at the picked rates.
         rates: Picked learning rate of each option.
-        without: Accuracy without noise, all examples drawn; the mean over seeds done.
-        cancelled: Whether it was stopped before all seeds were done.
+        without: Accuracy without noise, all examples drawn; the mean over seeds.
     """
 
     kind: Kind
@@ -128,7 +131,6 @@ class Trained:
     accuracy: FloatArray
     rates: FloatArray
     without: float
-    cancelled: bool
 
     @property
     def seeds(self) -> int:
@@ -163,49 +165,25 @@ def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Option, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def train(
-    kind: Kind,
-    epsilon: float,
-    delta: float,
-    seeds: int = SEEDS,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> Trained | None:
-    """Train every option with every seed and learning rate; None where it was stopped before the first seed was done.
+def train(kind: Kind, epsilon: float, delta: float, seeds: int = SEEDS) -> Trained:
+    """Train every option with every seed and learning rate.
 
     Args:
-        kind: Of users.
-        epsilon: Of each training.
+        kind: What digits a user has.
+        epsilon: Privacy budget of each training.
         delta: Likewise.
-        seeds: Of kept examples, drawn batches and noise.
-        progress: Told the share done.
-        should_stop: Asked before each training.
+        seeds: Draws of kept examples, batches and noise, at least 1.
     """
-    data, tried = digits(kind), options_for(kind, epsilon, delta)
-    whole = [option_without_noise(data)]
-    picked = np.zeros((seeds, len(tried) + 1, len(RATES)))
-    tested = np.zeros_like(picked)
-    done, cancelled = 0, False
-    for seed in range(seeds):
-        for at, one in enumerate([*tried, *whole]):
-            if should_stop():
-                cancelled = True
-                break
-            for rate_at, rate in enumerate(RATES):
-                theta = _trained(data, one, rate, np.random.default_rng((seed, at, rate_at)))
-                picked[seed, at, rate_at] = _accuracy(theta, data.pick)
-                tested[seed, at, rate_at] = _accuracy(theta, data.test)
-            progress((seed + (at + 1) / (len(tried) + 1)) / seeds)
-        if cancelled:
-            break
-        done += 1
-    if not done:
-        return None
-    best = picked[:done].mean(axis=0).argmax(axis=1)
-    chosen = np.take_along_axis(tested[:done], best[None, :, None], axis=2)[:, :, 0].T
-    return Trained(
-        kind, data.alike, tried, chosen[:-1], np.array(RATES)[best[:-1]], float(chosen[-1].mean()), cancelled
-    )
+    data, private = digits(kind), options_for(kind, epsilon, delta)
+    options = (*private, option_without_noise(data))
+    picking, testing = np.zeros((2, seeds, len(options), len(RATES)))
+    for seed, i, j in np.ndindex(picking.shape):
+        theta = _trained(data, options[i], RATES[j], np.random.default_rng((seed, i, j)))
+        picking[seed, i, j], testing[seed, i, j] = _accuracy(theta, data.pick), _accuracy(theta, data.test)
+    best = picking.mean(axis=0).argmax(axis=1)
+    accuracy = np.take_along_axis(testing, best[None, :, None], axis=2)[:, :, 0].T
+    rates = np.array(RATES)[best[:-1]]
+    return Trained(kind, data.alike, private, accuracy[:-1], rates, float(accuracy[-1].mean()))
 
 
 def option_without_noise(data: Digits) -> Option:
@@ -265,3 +243,25 @@ def _clipped_sum(theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray
 def _accuracy(theta: FloatArray, of: tuple[FloatArray, IntArray]) -> float:
     x, y = of
     return float(((x @ theta.T).argmax(axis=1) == y).mean())
+
+
+def show(kind: Kind, epsilon: float, delta: float) -> None:
+    """Print accuracy beside the estimate, for every bound and way of drawing."""
+    trained = train(kind, epsilon, delta)
+    print(
+        f"\nA user has {kind.value}: ε = {epsilon:g}, δ = {delta:g}, r = {trained.alike:.2f}, {trained.seeds} seeds; "
+        f"accuracy without noise {trained.without:.3f}"
+    )
+    print(f"{'drawn':<10}{'G':>4}{'noise':>9}{'estimate':>10}{'accuracy':>18}{'rate':>6}")
+    rows = zip(trained.options, trained.mean, trained.standard_error, trained.rates, strict=True)
+    for option_, mean, error, rate in rows:
+        accuracy = f"{mean:.3f} ± {error:.3f}"
+        print(
+            f"{option_.way.value:<10}{option_.bound:>4}{option_.multiplier:>9.3g}{option_.error:>10.3g}"
+            f"{accuracy:>18}{rate:>6.3g}"
+        )
+
+
+if __name__ == "__main__":
+    for each in Kind:
+        show(each, 2.0, 1e-5)
