@@ -12,8 +12,6 @@ from dpcore.gap_examples.batch import ratios
 from dpcore.gap_examples.compare import compare, with_noise_ratio
 from dpcore.gap_examples.regression import enumerate_sample_limiting
 from dpcore.gap_examples.regression_examples import example_3, limit_example_3
-from dpcore.gap_examples.search import GapSearch, search
-from dpcore.gap_examples.simulation import Simulation, simulate
 from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
 
 
@@ -46,18 +44,6 @@ def main() -> None:
             lambda: ratios(size_rows, user_rows, noises),
         ),
         ("curve of limits over 2,001 shares", 1, lambda: whole_cap_limit(shares)),
-        ("search, 3 groups", 200_000, lambda: search(GapSearch(num_groups=3))),
-        ("search, 8 groups", 200_000, lambda: search(GapSearch(num_groups=8))),
-        (
-            "simulation, 2 sizes: runs",
-            10**6,
-            lambda: simulate(Simulation(top, runs=10**6)),
-        ),
-        (
-            f"simulation, {sizes.size:,} sizes: runs",
-            1_000,
-            lambda: simulate(Simulation(wide, runs=1_000)),
-        ),
         (
             "example 3, g = 500: thresholds",
             500,

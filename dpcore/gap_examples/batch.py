@@ -63,32 +63,6 @@ def ratios(
     return Ratios(capped / smooth, smooth, capped)
 
 
-def worst_noise_ratio(sizes: npt.ArrayLike, users: npt.ArrayLike) -> float:
-    """The noise ratio at which one histogram's ratio is largest: a grid over 1e-6 to 1e2 times the users, refined.
-
-    Numerical, and meant as a start: the ratio has many local maxima in the noise, one at each tie of two caps, and
-    the grid of 4,000 steps may miss the best by little.
-
-    Args:
-        sizes: As in `ratios`, shape (k,).
-        users: As in `ratios`, shape (k,).
-
-    Raises:
-        InvalidInput: As `ratios`.
-    """
-    total = float(np.sum(np.asarray(users, dtype=np.float64)))
-    # More noise than users: the weights are all alike, and cap 1 is near them.
-    low, high = 1e-6 * total, 1e2 * total
-    best = low
-    for _ in range(3):
-        grid = np.geomspace(low, high, 4_000)
-        on_grid = ratios(sizes, users, grid).ratio
-        best = float(grid[int(on_grid.argmax())])
-        step = (high / low) ** (1.0 / 3_999)
-        low, high = best / step, best * step
-    return best
-
-
 def _suffix(x: FloatArray) -> FloatArray:
     """Sums over the groups after each group; the last is 0."""
     total = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]

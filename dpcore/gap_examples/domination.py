@@ -13,10 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.errors import refusal
-from dpcore.contributions import FloatArray
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.two_groups import whole_cap_limit
 
@@ -67,25 +65,6 @@ def dominate(comparison: Comparison) -> Domination:
     i = int(np.argmin(limits))
     a, b = float(light[i]), float(heavy[i])
     return Domination(k, a, b, a / (a + b), rho / (a + b), comparison.ratio, float(limits[i]))
-
-
-def level_curve(comparison: Comparison, caps: npt.ArrayLike) -> FloatArray:
-    """psi(h): how many rows a cap h would have to keep to be as good as the best cap.
-
-    Args:
-        comparison: The instance, with sampling error.
-        caps: h >= 0 in rows per user, any shape.
-
-    Returns:
-        Rows, float64 of the shape of ``caps``; at every whole h the histogram keeps no more.
-
-    Raises:
-        InvalidInput: The problem has no sampling error.
-    """
-    _require_sampling_error(comparison)
-    best = comparison.cap.variance / comparison.problem.value_variance
-    h = np.asarray(caps, dtype=np.float64)
-    return np.asarray((1.0 + np.sqrt(1.0 + 4.0 * best * comparison.noise_ratio * h**2)) / (2.0 * best))
 
 
 def _require_sampling_error(comparison: Comparison) -> None:

@@ -7,8 +7,8 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer import GapFound, answered, examples, find
 from dpcore.gap_examples.answer.answer import Ends
-from dpcore.gap_examples.compare import Comparison
-from dpcore.gap_examples.parameters import GapParameters, InstanceKind
+from dpcore.gap_examples.compare import Comparison, compare
+from dpcore.gap_examples.parameters import GapParameters
 from pages.shared.base.cache import cached, cached_for_all
 
 
@@ -22,10 +22,10 @@ def gap_answer(data: Dataset, parameters: GapParameters, ends: Ends | None) -> A
     return answered(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
-@cached(max_entries=16)
-def gap_comparison(parameters: GapParameters, kind: InstanceKind) -> Comparison:
-    """Both optima of an instance that does not depend on data."""
-    return examples.compare_instance(parameters, kind)
+@cached_for_all(max_entries=16)
+def gap_comparison(problem: mean.MeanProblem) -> Comparison:
+    """Compute both optima of an instance that does not depend on data."""
+    return compare(problem)
 
 
 @cached_for_all(max_entries=4)

@@ -1,4 +1,4 @@
-"""What weights gain: the person's data, the paper's example and bound, the sharp bound, and ways to check."""
+"""What weights gain: the person's data, the paper's example and bound, and the sharp bound."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
-    """Read the inputs and draw the answer on the person's data; examples and checks stand in tabs."""
+    """Read the inputs and draw the answer on the person's data; examples stand in tabs."""
     parameters = inputs.read(places)
     if parameters is None:
         return
@@ -31,11 +31,6 @@ def body(places: layout.Places) -> None:
             "Any noise": lambda: proof.show_any_noise(parameters),
             "Regression": lambda: checks.show_regression(parameters),
         },
-        "Try it": {
-            "Your instance": lambda: checks.show_own_instance(parameters),
-            "Search": lambda: checks.show_search(parameters),
-            "Simulation": lambda: checks.show_simulation(parameters, data),
-        },
     }
     answer_tabs.show(
         places,
@@ -46,8 +41,7 @@ def body(places: layout.Places) -> None:
         key="gap_card",
         behind=proof.show_behind,
     )
-    # As the table was last edited, which is known only once its editor is drawn.
-    st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
 
 
 def ends() -> tuple[float, float] | None:

@@ -13,8 +13,14 @@ from dpcore.gap_examples import files
 from dpcore.gap_examples.answer import plots as core_plots
 from dpcore.gap_examples.answer import words
 from dpcore.gap_examples.compare import Comparison
-from dpcore.gap_examples.parameters import NUM_USERS, GapParameters, InstanceKind
-from dpcore.gap_examples.two_groups import fine_cap_limit, supremum, theorem_2, whole_cap_limit
+from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
+from dpcore.gap_examples.two_groups import (
+    fine_cap_limit,
+    supremum,
+    theorem_2,
+    theorem_2_problem,
+    whole_cap_limit,
+)
 from pages.gap_examples import cached, inputs
 from pages.gap_examples.question import QUESTION
 from pages.shared.card import cards
@@ -98,7 +104,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 {wording.counted(g, "row")}. A bound of 1 is best for both. The paper gives both variances as limits; they are exact.
 """
     )
-    comparison = cached.gap_comparison(parameters, InstanceKind.THEOREM_2)
+    comparison = cached.gap_comparison(theorem_2_problem(g))
     st.caption(words.proved(comparison))
     instance_files(comparison, "gap_theorem_2")
 
@@ -127,7 +133,7 @@ $$
 {_two_groups_sentence(p)}
 """
     )
-    comparison = cached.gap_comparison(parameters, InstanceKind.TWO_GROUPS)
+    comparison = cached.gap_comparison(parameters.two_groups())
     st.caption(
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
@@ -179,10 +185,9 @@ def show_any_noise(parameters: GapParameters) -> None:
         f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: bound "
         f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of "
         f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where bounds {best.caps[0]} and "
-        f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Your instance* shows why, "
-        "*Search* lets you try)."
+        f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help: docs/gap.md proves it."
     )
-    comparison = cached.gap_comparison(parameters, InstanceKind.LARGEST)
+    comparison = cached.gap_comparison(supremum().problem())
     sizes, users = comparison.problem.histogram.sizes, comparison.problem.histogram.users
     st.caption(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "

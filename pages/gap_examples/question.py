@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dpcore.gap_examples.parameters import (
-    EVALUATIONS,
     HEAVY_SIZES,
     LIGHT_SIZES,
-    MAX_RUNS,
     NOISE_PER_USER_RANGE,
     NUM_USERS,
     REGRESSION_G,
     THEOREM_G,
     GapParameters,
-    InstanceKind,
 )
-from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.mean import VarianceSource
 from pages.shared.base.question import Field, From, Question, of_values, public
 
@@ -51,36 +47,9 @@ QUESTION = Question(
             "t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
             slider=(*NOISE_PER_USER_RANGE, 0.01),
         ),
-        "table": Field(),
-        "table_noise_ratio": Field(
-            "Noise ratio ρ (rows)",
-            "ρ = 2 (B/ε)²/σ². More noise makes smaller bounds better.",
-            sentence="Noise ratio ρ",
-            width=190,
-        ),
-        "num_groups": public("Groups of users", slider=(2, 8, 1)),
-        "evaluations": public("Instances to try", stops=EVALUATIONS),
-        "seed": public("Seed"),
         "example": public("Instance", names={1: "Example 1: far points", 3: "Example 3: all of length 1"}),
         "regression_g": public("g", stops=REGRESSION_G),
-        "simulated": public(
-            "Instance",
-            names={
-                InstanceKind.THEOREM_2: "The paper's example",
-                InstanceKind.TWO_GROUPS: "Two groups, as set there",
-                InstanceKind.LARGEST: "Nearly the largest ratio",
-                InstanceKind.TABLE: "The table of Your instance",
-                InstanceKind.DATA: "The data in use",
-            },
-            as_list=True,
-        ),
-        "runs": public(
-            "Runs N at each bound",
-            f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
-            sentence="Runs N",
-        ),
     },
-    also=From.PUBLIC.each("tabs")
-    | From.DATA.each("table_base", "table_round", "table_editor_", "search_job", "simulation_job"),
+    also=From.PUBLIC.each("tabs"),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

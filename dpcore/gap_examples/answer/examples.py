@@ -1,4 +1,4 @@
-"""What the steps on instances show that depend on no data: both optima, the regression examples, where to simulate."""
+"""What the regression examples show; they depend on no data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore import mean
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.gap_examples.compare import Comparison, compare
-from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters, InstanceKind
+from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.gap_examples.regression import enumerate_sample_limiting
 from dpcore.gap_examples.regression_examples import (
     Example,
@@ -19,22 +17,11 @@ from dpcore.gap_examples.regression_examples import (
     limit_example_1,
     limit_example_3,
 )
-from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
 from dpcore.regression import examples, working_set
 
 MAX_ENUMERATED_G = 10
-SIMULATED_POINTS = 7
 MAX_SOLVED_ROWS = 11_000
 """Regression examples of so many rows are solved while the person waits: under a second."""
-
-
-def compare_instance(parameters: GapParameters, kind: InstanceKind) -> Comparison:
-    """Both optima of the instance of one of the page's steps."""
-    if kind is InstanceKind.THEOREM_2:
-        return compare(theorem_2_problem(parameters.g))
-    if kind is InstanceKind.TWO_GROUPS:
-        return compare(parameters.two_groups())
-    return compare(supremum().problem())
 
 
 @dataclass(frozen=True)
@@ -132,13 +119,3 @@ def growth(number: int) -> Growth:
         best_ratios.append(best / example.optimum)
         bounds.append(example.limiting_bound / example.weights_bound)
     return Growth(np.array(REGRESSION_G), np.array(ratios), np.array(best_ratios), np.array(bounds))
-
-
-def simulated_bounds(problem: mean.MeanProblem) -> tuple[int, ...]:
-    """Where to simulate: whole bounds from s_1 to 30 times the best cap, with the best of both kinds among them."""
-    both = compare(problem)
-    cap, threshold = both.cap.max_contributions, max(round(both.smooth.threshold), 1)
-    low, high = problem.histogram.min_size, problem.histogram.max_size
-    high = max(min(high, 30 * cap), low)
-    spaced = np.rint(np.geomspace(low, high, SIMULATED_POINTS)).astype(int).tolist()
-    return tuple(sorted({*spaced, cap, threshold}))

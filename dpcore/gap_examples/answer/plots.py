@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
@@ -11,14 +10,11 @@ from dpcore.answer import Axis, Curve, Level, Look, Mark, Plot, Scale
 from dpcore.answer.axes import ROWS, bound_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapFound
 from dpcore.gap_examples.batch import ratios
-from dpcore.gap_examples.compare import PAPER_BOUND, Comparison
-from dpcore.gap_examples.domination import dominate, level_curve
+from dpcore.gap_examples.compare import PAPER_BOUND
 from dpcore.gap_examples.parameters import THEOREM_G
-from dpcore.gap_examples.search import SearchResult
 from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum, whole_cap_limit, worst_noise
 from dpcore.gap_examples.two_groups import theorem_2 as theorem_2_at
 from dpcore.mean.answer.found import bound_limits
@@ -28,10 +24,6 @@ RATIO = Axis(
 )
 VARIANCE = Axis("variance", "1 = with the best weights", (0.9, 10.0), number=".4g")
 SHARES = np.linspace(0.005, 0.995, 199)
-LINE_REACH = 3.0
-LINE_POINTS = 200
-MARKED_CAPS = 40
-"""Of so few whole caps, which are what counts, each is marked on a line."""
 
 
 def _most() -> Level:
@@ -203,69 +195,4 @@ def any_noise(noise: float) -> Plot:
         ),
         Disclosure.PUBLIC,
         height=460,
-    )
-
-
-def line(comparison: Comparison) -> Plot:
-    """Why no cap is better: rows kept stay below the level curve, and a line fits between."""
-    best = comparison.cap.max_contributions
-    histogram, between = comparison.problem.histogram, dominate(comparison)
-    kept = float(histogram.kept_rows(best))
-    caps = np.unique(np.rint(np.linspace(0.0, math.floor(LINE_REACH * best), LINE_POINTS)))
-    columns: dict[str, FloatArray] = {
-        "cap": caps,
-        "cap_over_best": caps / best,
-        "rows_kept": histogram.kept_rows(caps) / kept,
-        "rows_for_an_equal_cap": level_curve(comparison, caps) / kept,
-        "line": (between.light_users + between.heavy_users * caps) / kept,
-    }
-    symbol = "circle" if caps.size <= MARKED_CAPS else ""
-    also = ("bound (rows per user)", "cap")
-    across = "cap_over_best"
-    return Plot(
-        "gap-line",
-        "The line between",
-        f"The rows kept touch the level curve at the best bound, {best:,}, and exceed it at no whole bound; a straight "
-        "line fits between the two.",
-        Axis("bound", "1 = the best bound", (0.0, LINE_REACH), Scale.LINEAR),
-        Axis("rows kept", "1 = at the best bound", (0.0, LINE_REACH), Scale.LINEAR, number=".4g"),
-        columns,
-        (
-            Curve(
-                "Rows for an equal bound",
-                across,
-                "rows_for_an_equal_cap",
-                Look.SMOOTH,
-                symbol=symbol,
-                also=also,
-            ),
-            Curve("Line between", across, "line", Look.OWN, also=also),
-            Curve("Rows kept", across, "rows_kept", Look.CAP, symbol=symbol, also=also),
-            Mark("Best bound", 1.0, 1.0, Look.CAP),
-        ),
-        Disclosure.PUBLIC,
-        height=460,
-    )
-
-
-def search(result: SearchResult) -> Plot:
-    """How far the search stays below the largest ratio, against the instances tried: at most 300 points."""
-    history = result.best_so_far
-    # Every improvement among the first is one of them.
-    picks = np.unique(np.geomspace(1, len(history), min(len(history), 300)).astype(int)) - 1
-    tried, best = history[picks, 0], history[picks, 1]
-    return Plot(
-        "gap-search-figure",
-        "The search",
-        f"The search ends {result.shortfall:.2g} below the largest ratio.",
-        Axis("instances tried", "", (2e3, 1.2e7), number=","),
-        Axis("short of the largest ratio", "", (1e-8, 1.0), number=".2e"),
-        {
-            "instances_tried": tried,
-            "largest_ratio": best,
-            "shortfall": supremum().ratio - best,
-        },
-        (Curve("Best so far", "instances_tried", "shortfall", Look.CAP, steps=True),),
-        Disclosure.PUBLIC,
-        height=340,
     )

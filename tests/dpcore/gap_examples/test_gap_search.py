@@ -7,8 +7,8 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.gap_examples.compare import compare
-from dpcore.gap_examples.search import GapSearch, search
 from dpcore.gap_examples.two_groups import supremum
+from tests.dpcore.gap_examples.random_search import GapSearch, search
 
 
 @pytest.mark.parametrize("groups", [2, 3, 5])

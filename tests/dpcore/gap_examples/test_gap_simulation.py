@@ -10,8 +10,8 @@ from dpcore import mean
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.compare import with_noise_ratio
-from dpcore.gap_examples.simulation import Simulation, simulate, simulate_curve
 from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
+from tests.dpcore.gap_examples.simulation import Simulation, simulate, simulate_curve
 
 
 @pytest.mark.parametrize(

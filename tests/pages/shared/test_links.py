@@ -29,7 +29,7 @@ from dpcore.data_owners.study import Records
 from dpcore.examples_per_user import ExamplesParameters, Way
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
-from dpcore.gap_examples.parameters import GapParameters, InstanceKind, table_text
+from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
@@ -228,15 +228,7 @@ def gap_parameters() -> st.SearchStrategy[GapParameters]:
         light_users=st.integers(1, 99),
         heavy_size=st.sampled_from(gap_choices.HEAVY_SIZES),
         noise_per_user=st.floats(*gap_choices.NOISE_PER_USER_RANGE),
-        table=st.lists(st.integers(1, 10**6), min_size=1, max_size=8).map(
-            lambda users: table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
-        ),
-        table_noise_ratio=st.floats(*gap_choices.NOISE_RATIO_RANGE),
-        num_groups=st.integers(2, 8),
-        seed=st.integers(0, gap_choices.MAX_SEED),
         example=st.sampled_from([1, 3]),
-        simulated=st.sampled_from(InstanceKind),
-        runs=st.integers(500, gap_choices.MAX_RUNS),
     )
 
 
