@@ -19,11 +19,12 @@ from scipy import optimize
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import _mean_simulation
 from dpcore import quantile, total
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
-from dpcore.mean import private_counts, simulation
+from dpcore.mean import private_counts
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.total import TotalProblem, strategies
@@ -124,7 +125,7 @@ def private_mean(histogram: ContributionHistogram) -> None:
 
         def run(problem: private_counts.PrivateCountsProblem = problem) -> str:
             best = private_counts.best_cap(problem)
-            found = simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
+            found = _mean_simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
             return (
                 f"cap {best.max_contributions}, standard error {best.standard_error:.4g} (delta method), "
                 f"{found.mean_squared_error**0.5:.4g} (20,000 runs)"

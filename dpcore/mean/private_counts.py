@@ -11,7 +11,7 @@ epsilon without splitting epsilon, and the mean is B P / (P + N). The usual rout
 denominator with half of epsilon each; `Release` has that too, to compare.
 
 The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
-while the noise is small against n_h. `dpcore.mean.simulation` runs the mechanism beside them. The module is
+while the noise is small against n_h. A test simulates the mechanism beside them. The module is
 ours; the paper has only the public-count setting.
 """
 

@@ -30,9 +30,9 @@ AT_ONCE_SECONDS = 0.3
 @cached(max_entries=4)
 def _ranges(
     digest: str, parameters: MeanParameters, _data: Dataset, _found: MeanFound
-) -> tuple[ranges.Ranges, tuple[Plot, ...]]:
+) -> tuple[ranges.Ranges, Plot, Plot]:
     found = ranges.ranges(_data, _found, parameters)
-    return found, ranges.plots(_data, found)
+    return found, ranges.over_upper(found, _data), ranges.over_lower(found, _data)
 
 
 def show(answer: Answer, data: Dataset) -> None:
@@ -48,7 +48,7 @@ def show(answer: Answer, data: Dataset) -> None:
         f"**A range that you know is the first choice**: it costs nothing. Enter it {KNOW} What follows is read off "
         f"the values{look}"
     )
-    found, figures = _ranges(data.digest, answer.parameters, data, answer.found)
+    found, upper, lower = _ranges(data.digest, answer.parameters, data, answer.found)
     _ask(found, data)
     at_work = jobs.watch(SEARCH.key, "Looking for the best range and bound")
     joint = SEARCH.found(None).value
@@ -61,9 +61,7 @@ def show(answer: Answer, data: Dataset) -> None:
         data.provenance,
         after="\n".join(f"- {one}" for one in ranges.words(found, joint)),
     )
-    upper, lower, both = figures
     plots.draw_beside(upper, lower)
-    plots.draw_titled(both)
 
 
 def _ask(found: ranges.Ranges, data: Dataset) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.mean import best_range, inputs, simulations, tabs
+from pages.mean import best_range, inputs, tabs
 from pages.mean.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -18,15 +18,12 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = inputs.mean_answer(data, parameters)
-    private = answer.found.private_counts
     with places.figure:  # First: the browser draws it while the rest is still on its way.
         main = plots.show(answer.plots["mean-error"](), moves=QUESTION.key)
     users = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
         "When users differ": lambda: tabs.show_hidden(data, answer, main),
     }
-    if private:
-        users["Simulation"] = lambda: simulations.show(answer, data, main)
     of: dict[str, answer_tabs.Content] = {
         "Rows and users": users,
         "Range": lambda: best_range.show(answer, data),

@@ -151,10 +151,8 @@ QUESTION = Question(
         "target_proposed",
         "likeness_proposed",
         "tabs",
-        "runs",
     )
-    | From.VALUES.each("simulated_mean", "range_search")
-    | From.DATA.each("simulation_job"),
+    | From.VALUES.each("range_search"),
     propose=propose,
     proposed=("variance_source", "counts", "target", "likeness", "lower", "upper"),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},

@@ -51,7 +51,6 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
         at = functools.cache(lambda: ranges.ranges(data, of, parameters))
         figures["mean-range-upper"] = lambda: ranges.over_upper(at(), data)
         figures["mean-range-lower"] = lambda: ranges.over_lower(at(), data)
-        figures["mean-range-map"] = lambda: ranges.over_both(at(), data)
     return Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Cells, Curve, Item, Look, Mark, Plot, Scale
-from dpcore.answer.axes import ROWS
+from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -24,8 +23,8 @@ from dpcore.mean.answer.words import UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
 
-POINTS, MAP_BOUNDS, MAP_ENDS = 120, 24, 48
-"""Ends of a curve; bounds and ends of the map. Each bound is one pass over the rows."""
+POINTS = 120
+"""Ends of a curve."""
 LARGEST = 1e100
 """Size of values up to which a range is looked for."""
 _SPAN = 1e-4
@@ -213,68 +212,6 @@ def _curve(
 def _limits(ends: FloatArray) -> tuple[float, float]:
     low, high = float(ends[0]), float(ends[-1])
     return low, high if high > low else low + max(abs(low), 1.0)
-
-
-def over_both(found: Ranges, data: Dataset) -> Plot:
-    """The error over U and the bound on rows at the L in use, with its three parts in the file."""
-    problem = found.of.problem
-    first, last = float(problem.sizes[0]), float(problem.sizes[-1])
-    bounds = np.unique(np.append(np.geomspace(first, last, MAP_BOUNDS), found.of.threshold))
-    curve = over_upper(found, data)
-    ends = np.asarray(curve.columns["upper"], dtype=np.float64)
-    ends = np.unique(np.append(ends[np.linspace(0, ends.size - 1, MAP_ENDS).astype(int)], found.upper))
-    each = [Weighted(problem, h).parts(found.lower, ends) for h in bounds]
-    errors = np.array([one.error for one in each])
-    at = np.unravel_index(int(errors.argmin()), errors.shape)
-    least, h, end = float(errors[at]), float(bounds[at[0]]), float(ends[at[1]])
-    columns: dict[str, npt.ArrayLike] = {
-        "bound": np.repeat(bounds, ends.size),
-        "upper": np.tile(ends, bounds.size),
-        "error": errors.ravel(),
-        **{
-            name: np.concatenate([getattr(one, name) for one in each])
-            for name in ("clamping", "bounding", "noise")
-        },
-    }
-    now = float(found.now.error)
-    marks = (
-        Mark("Least here", h, end, Look.TOTAL, "diamond", also=f"error: {wording.number(least)}"),
-        Mark(
-            "In use",
-            found.of.threshold,
-            found.upper,
-            Look.OWN,
-            "square",
-            also=f"error: {wording.number(now)}",
-        ),
-    )
-    low, high = _limits(bounds)
-    edge = (f"5{wording.PERCENT} more than the least", 1.05)
-    several = bounds.size > 1
-    items: tuple[Item, ...] = (
-        (Cells("error", "bound", "upper", "error", least, "times the least", edge=edge), *marks)
-        if several
-        else (Curve("Together", "upper", "error", Look.TOTAL),)
-    )
-    across = Axis("bound", ROWS, (low, max(high, 2.0 * low)), number=",.3~r")
-    return Plot(
-        "mean-range-map",
-        "Error over U and the bound on rows",
-        f"With L as entered the error is least near U = {wording.number(end)} and a bound of {wording.number(h)} "
-        f"{wording.agreeing(h, 'row', 'rows')}, "
-        f"{wording.number(least)}; in use it is {wording.number(now)}. {SEPARATE}",
-        across if several else curve.x,
-        curve.x if several else curve.y,
-        labelled(columns, found.private_counts),
-        items,
-        data.provenance,
-        height=430,
-    )
-
-
-def plots(data: Dataset, found: Ranges) -> tuple[Plot, Plot, Plot]:
-    """All figures."""
-    return over_upper(found, data), over_lower(found, data), over_both(found, data)
 
 
 def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:

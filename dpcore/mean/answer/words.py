@@ -169,7 +169,7 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
         if share > private_counts.ROUGH_NOISE:
             said.append(
                 f"**The noise is {wording.percent(share)} of the sum of weights**: the delta method is rough here. "
-                "*Simulation*, below, shows the real error."
+                "Take a larger ε, or do not rely on this error."
             )
     if dataset.is_private:
         said.append(LEAKS_COUNTS if found.private_counts else LEAKS)

@@ -14,12 +14,12 @@ from statistics import NormalDist
 
 import numpy as np
 
+from benchmarks._mean_simulation import Moments, misses
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.mean import MeanProblem
-from dpcore.mean.simulation import Moments, misses
 
 LABEL = "simulation with made-up values"
 MIN_RUNS = 500

@@ -1,6 +1,5 @@
 """A mean with private counts: declared sensitivities, the linearised error, optima, and the simulation."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import _mean_simulation as simulation
 from dpcore import mean
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.mean import private_counts, simulation
+from dpcore.mean import private_counts
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
@@ -142,13 +142,11 @@ def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
 def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     problem = problem_of(epsilon=0.25, release=release)
     error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
-    told = []
-    found = simulation.simulate(problem, bound, capped, runs=60_000, seed=2, progress=told.append)
+    found = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
     # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
     assert abs(found.mean_squared_error - float(error.variance)) <= 4.5 * found.standard_error
     assert found.standard_error < 0.02 * float(error.variance)
-    assert told[-1] == 1.0
     # Each part is visible at this accuracy: without one of them the test would fail.
     assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * found.standard_error
 
@@ -160,20 +158,13 @@ def test_simulation_shows_where_the_approximation_ends():
     assert found.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
 
 
-def test_simulation_with_huge_histograms_and_when_stopped():
+def test_simulation_agrees_with_huge_histograms():
     huge = replace(
         problem_of(), histogram=ContributionHistogram(sizes=[1, 10**12], users=[10**12, 10**10]), epsilon=1e-4
     )
     found = simulation.simulate(huge, 4.0, runs=4000)
     expected = float(mean.smooth_error(huge, 4.0).variance)
     assert abs(found.mean_squared_error - expected) <= 4.5 * found.standard_error
-    answers = iter([False, True])
-    part = simulation.simulate(problem_of(), 2.0, runs=200_000, should_stop=lambda: next(answers))
-    assert part.cancelled
-    assert 0 < part.runs < 200_000
-    none = simulation.simulate(problem_of(), 2.0, runs=10, should_stop=lambda: True)
-    assert none.cancelled
-    assert math.isnan(none.mean_squared_error)
 
 
 def test_refusals():
@@ -185,35 +176,8 @@ def test_refusals():
     assert len(caught.value.problems) == 3
     with pytest.raises(InvalidInput, match="between 0 and 5"):
         problem_of(value_mean=6.0)
-    with pytest.raises(InvalidInput, match="cannot vary"):
-        simulation.simulate(problem_of(value_variance=6.1), 2.0)
-    with pytest.raises(InvalidInput, match="value_mean"):
-        simulation.simulate(problem_of(value_mean=None), 2.0)
-    with pytest.raises(InvalidInput, match="whole"):
-        simulation.simulate(problem_of(), 2.5, capped=True)
     with pytest.raises(InvalidInput):
         private_counts.pair(values_of([[1.0]]), 0.0, 5.0)
-
-
-def test_several_simulations_are_those_made_one_by_one():
-    setups = [
-        simulation.Setup(problem_of(), 3.0, capped=False),
-        simulation.Setup(problem_of(release=Release.SPLIT), 10.0, capped=True),
-    ]
-    told = []
-    found = simulation.simulate_all(setups, runs=50, seed=4, progress=told.append)
-    assert [setup for setup, _ in found] == setups
-    for k, (setup, one) in enumerate(found):
-        assert one == simulation.simulate(setup.problem, setup.bound, setup.capped, 50, 4 + k)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-
-
-def test_several_simulations_stopped_keep_those_with_runs():
-    setups = [simulation.Setup(problem_of(), h, capped=False) for h in (1.0, 2.0, 3.0)]
-    asked = iter([False, True])  # asked once before each block; 50 runs are one block
-    found = simulation.simulate_all(setups, runs=50, should_stop=lambda: next(asked))
-    assert [setup.bound for setup, _ in found] == [1.0]
 
 
 @pytest.mark.parametrize("release", Release)
@@ -227,17 +191,6 @@ def test_noise_share_is_the_spread_of_the_noisy_weights(release):
         noise = generator.laplace(0.0, h / 0.5, 400_000)
     # A standard deviation of 400,000 Laplace draws is known to 0.2 %.
     assert problem.noise_share(h) == pytest.approx(noise.std() / kept, rel=0.01)
-
-
-def test_a_problem_gets_a_mean_that_its_variance_allows():
-    worst = PrivateCountsProblem(SKEWED, 1.0, 4.0, 4.0)
-    assert simulation.value_mean_for(worst).value_mean == 2.0
-    assert simulation.value_mean_for(worst).value_variance == 4.0
-    at_one = simulation.value_mean_for(worst, 1.0)
-    assert (at_one.value_mean, at_one.value_variance) == (1.0, 3.0)  # values 0 and 4: mean 1, variance 1 * 3
-    assert simulation.simulate(at_one, 2.0, runs=10).runs == 10
-    assert simulation.value_mean_for(replace(worst, value_mean=3.0)).value_mean == 3.0
-    assert simulation.value_mean_for(replace(worst, value_mean=4.0)).value_mean == 2.0
 
 
 def test_parameters_make_the_problem_of_their_setting():

@@ -1,11 +1,10 @@
-"""Mean with private counts: the switch moves everything on the page, and the simulation agrees with a formula."""
+"""Mean with private counts: the switch moves everything on the page."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +14,9 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.dataset import Dataset
 from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
-from dpcore.mean.answer import answered, find, simulated, words
+from dpcore.mean.answer import answered, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -27,14 +25,11 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
-    finished,
     go,
     link_of,
     open_app,
     shown_texts,
     trace,
-    until,
-    work_waits_for_stop,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -121,66 +116,6 @@ def test_variance_and_mean_of_the_values_are_used():
 def test_a_rough_approximation_is_called_rough():
     assert "rough here" not in shown_texts(shop_page())
     assert "rough here" in shown_texts(shop_page("0.01"))
-
-
-def test_the_simulation_agrees_with_the_formula_and_names_both():
-    at = shop_page()
-    at.session_state["mean.tabs"] = "Simulation"
-    fine(at.run())
-    assert "delta-method approximation" in shown_texts(at)
-    fine(at.number_input(key="mean.runs").set_value(2000).run())
-    fine(at.button(key="mean_simulate").click().run())
-    finished(at, "mean.simulation_job")
-    (table,) = at.dataframe
-    rows = table.value
-    assert list(rows["At its best bound"]) == [
-        simulated.CAP,
-        simulated.SMOOTH,
-        simulated.USUAL,
-        simulated.CENTRED,
-    ]
-    # Noise on the sum of weights is about 1 %: the two agree to a few per cent. 2,000 runs know the root of the
-    # mean squared error to 1.6 %; five such deviations and 2 % for the approximation.
-    approximate = rows["Delta-method error"].astype(float)
-    assert rows["Simulated error"].astype(float).to_numpy() == pytest.approx(approximate.to_numpy(), rel=0.1)
-    fine(at.number_input(key="mean.runs").set_value(3000).run())
-    assert "These results are for earlier settings" in shown_texts(at)
-
-
-def test_a_simulation_can_be_stopped_and_keeps_what_there_is(monkeypatch):
-    work_waits_for_stop(monkeypatch)
-    at = shop_page()
-    at.session_state["mean.tabs"] = "Simulation"
-    fine(at.run())
-    fine(at.number_input(key="mean.runs").set_value(200_000).run())
-    fine(at.button(key="mean_simulate").click().run())
-    job = at.session_state["mean.simulation_job"]
-    assert job.running
-    until(lambda: job.progress > 0.0)
-    job.stop()
-    finished(at, "mean.simulation_job")
-    assert "Stopped early" in shown_texts(at)
-    assert chart(at, "mean_simulation")["data"]
-
-
-@pytest.mark.parametrize(("entered", "sentence"), [(100.0, "must lie between"), (-3.0, "must lie between")])
-def test_an_impossible_mean_gives_a_sentence(entered, sentence):
-    at = shop_page()
-    at.session_state["mean.tabs"] = "Simulation"
-    fine(at.run())
-    fine(at.number_input(key="mean.simulated_mean").set_value(entered).run())
-    assert sentence in errors(at)
-
-
-@pytest.mark.parametrize("sizes", [[1], [5], [1, 10**9]])
-def test_degenerate_histograms_have_something_to_simulate(sizes):
-    histogram = type(SAMPLE.histogram)(sizes=sizes, users=[3] * len(sizes))
-    held = Dataset("few", "", Disclosure.PUBLIC, histogram)
-    view = find(held, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
-    asked = simulated.plan(view, None, 100)
-    found = simulated.run(asked)
-    assert len(found) == len(asked.setups()) >= 4
-    assert all(math.isfinite(one.mean_squared_error) for *_, one in found)
 
 
 def test_files_say_which_setting_they_are_for():

@@ -1,4 +1,4 @@
-"""Simulation of a mean: with private counts, beside the delta-method error of `dpcore.mean.private_counts`, or public.
+"""Simulation of a mean, with private or public counts: an independent check of the delta-method error.
 
 Noise comes from NumPy, whose floating-point Laplace is fit for this and not for a release.
 """
@@ -6,21 +6,16 @@ Noise comes from NumPy, whose floating-point Laplace is fit for this and not for
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
-from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise
-from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.mean.counts_only import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
 
-MAX_RUNS = 1_000_000
 BINOMIAL_LIMIT = 10**15
 """Rows above which a binomial count is drawn as normal (Berry-Esseen: off by 0.5 / sqrt(rows p (1 - p)))."""
 _CELLS = 4_000_000
@@ -31,18 +26,12 @@ class MeanSimulation:
     """Simulation of the whole mechanism (NumPy noise): for looking at, not a release.
 
     Attributes:
-        mean_squared_error: Mean of (release - mu)^2, in the values' unit squared; NaN where nothing was run.
+        mean_squared_error: Mean of (release - mu)^2, in the values' unit squared.
         standard_error: Estimated standard deviation of that mean.
-        bias: Mean of release - mu, in the values' unit.
-        runs: Runs that were made.
-        cancelled: Whether it was stopped before all were made.
     """
 
     mean_squared_error: float
     standard_error: float
-    bias: float
-    runs: int
-    cancelled: bool
 
 
 @dataclass
@@ -68,13 +57,7 @@ class Moments:
 
 
 def simulate(
-    problem: PrivateCountsProblem,
-    bound: float,
-    capped: bool = False,
-    runs: int = 10_000,
-    seed: int = 0,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
+    problem: PrivateCountsProblem, bound: float, capped: bool = False, runs: int = 10_000, seed: int = 0
 ) -> MeanSimulation:
     """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
 
@@ -84,28 +67,20 @@ def simulate(
     and variance are the problem's, and both lie in [0, B].
 
     Args:
-        problem: The question; ``value_mean`` must be given, strictly inside (0, B), and ``value_variance`` be
-            at most mu (B - mu), the most that values in [0, B] with that mean can vary.
+        problem: The question; ``value_mean`` is given, strictly inside (0, B), and ``value_variance`` is at most
+            mu (B - mu), the most that values in [0, B] with that mean can vary.
         bound: h > 0 in rows per user; whole where ``capped``.
         capped: A cap, instead of smooth weights.
-        runs: 2 to `MAX_RUNS`.
+        runs: At least 2.
         seed: Seed of NumPy's generator.
-        progress: Told the share done, from 0 to 1.
-        should_stop: Asked between blocks of runs; True ends the simulation with what there is.
-
-    Raises:
-        InvalidInput: A figure is out of its range; all problems at once.
     """
-    _check_for_simulation(problem, bound, capped, runs)
     generator = np.random.default_rng(seed)
-    block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000, runs)
-    squares, off = Moments(), Moments()
-    while squares.count < runs and not should_stop():
+    block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000)
+    squares = Moments()
+    while squares.count < runs:
         missed = misses(problem, bound, capped, min(block, runs - squares.count), generator)
         squares.add(missed**2)
-        off.add(missed)
-        progress(squares.count / runs)
-    return MeanSimulation(squares.mean, squares.standard_error, off.mean, squares.count, squares.count < runs)
+    return MeanSimulation(squares.mean, squares.standard_error)
 
 
 def misses(
@@ -129,75 +104,6 @@ def _mean_of(problem: MeanProblem) -> float:
     mu = problem.value_mean if isinstance(problem, PrivateCountsProblem) else problem.value_bound / 2.0
     assert mu is not None
     return mu
-
-
-@dataclass(frozen=True)
-class Setup:
-    """One mechanism to simulate: the arguments of `simulate`."""
-
-    problem: PrivateCountsProblem
-    bound: float
-    capped: bool
-
-
-def simulate_all(
-    setups: Sequence[Setup],
-    runs: int,
-    seed: int = 0,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> tuple[tuple[Setup, MeanSimulation], ...]:
-    """`simulate` for several mechanisms, each with fresh draws; those with runs, in the order given.
-
-    Stopped early, the one at work keeps the runs it has made and those after it are left out.
-
-    Raises:
-        InvalidInput: As `simulate`.
-    """
-    found: list[tuple[Setup, MeanSimulation]] = []
-    for k, setup in enumerate(setups):
-
-        def tell(share: float, before: int = k) -> None:
-            progress((before + share) / len(setups))
-
-        own = seed + k
-        one = simulate(setup.problem, setup.bound, setup.capped, runs, own, tell, should_stop)
-        if one.runs > 1:
-            found.append((setup, one))
-        if one.cancelled:
-            break
-    return tuple(found)
-
-
-def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = None) -> PrivateCountsProblem:
-    """The problem as `simulate` needs it: with a mean, and no more variance than that mean allows.
-
-    Args:
-        problem: The question.
-        value_mean: mu strictly inside (0, B); None for the problem's own where that lies inside, else B/2.
-    """
-    big_b = problem.value_bound
-    own = problem.value_mean if problem.value_mean is not None and 0.0 < problem.value_mean < big_b else None
-    mu = value_mean if value_mean is not None else own if own is not None else big_b / 2.0
-    variance = min(problem.value_variance, mu * (big_b - mu))
-    return replace(problem, value_mean=mu, value_variance=variance)
-
-
-def _check_for_simulation(problem: PrivateCountsProblem, bound: float, capped: bool, runs: int) -> None:
-    with Problems() as problems:
-        problems.whole(2, MAX_RUNS, runs=runs)
-        if capped:
-            problems.whole(1, 10**12, bound=bound)
-        else:
-            problems.positive(bound=bound)
-        mu, big_b = problem.value_mean, problem.value_bound
-        if mu is None or not 0.0 < mu < big_b:
-            problems.add("a simulation needs value_mean strictly between 0 and value_bound")
-        elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
-            most = wording.entered(mu * (big_b - mu))
-            values = f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)}"
-            given = wording.entered(problem.value_variance)
-            problems.add(f"{values} cannot vary by more than {most}; value_variance is {given}")
 
 
 def _deviations(
