@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,6 @@ from dpcore.report.markup import plain_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpcore.report.session_document import OwnTable
 
 LIBRARIES = {library.name.lower(): library for library in Library}
 
@@ -252,46 +250,6 @@ class Reply:
             self._title, self.answer.parameters, source, self.package, made, False, self.call
         )
 
-    def open(self, browser: bool = True, wait: bool | None = None) -> str:
-        """Open the same question in the app, with the same data and settings; no data leave this computer.
-
-        The app starts with the first call, which takes some seconds, and ends with this Python.
-
-        Args:
-            browser: Whether to open it in the browser here.
-            wait: Whether to stay until Ctrl-C; by default where Python runs a script, whose end would end the app.
-
-        Returns:
-            The address; it opens once.
-
-        Raises:
-            InvalidInput: The app is not installed here, does not start, or the data are of a kind that it cannot take.
-        """
-        from dpcore.report import local_app
-        from dpcore.report.session_document import session_document
-
-        of = self.package.split(".")[1]
-        data, own = self.data, self._own_table()
-        text = session_document(
-            of, self.answer.parameters, self.answer.disclosure, None if own else data, own
-        )
-        interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules or bool(sys.flags.interactive)
-        return local_app.open_page(text, browser, not interactive if wait is None else wait)
-
-    def _own_table(self) -> OwnTable | None:
-        """The table with a label that the question is about; None where it is about no such table."""
-        from dpcore.report.session_document import OwnTable
-
-        brought = self.brought
-        held = getattr(brought, "dataset", brought)
-        if not isinstance(held, Dataset) or held.table is None:
-            return None
-        if held is brought:
-            return OwnTable(held, held.digest)
-        if brought.design is None:
-            raise refusal("what the columns of the table mean is not known, so that the app cannot take it")
-        return OwnTable(held, brought.account or held.digest, brought.design, brought.ranges)
-
     @property
     def _title(self) -> str:
         return self.call[0].replace("_", " ").capitalize()
@@ -354,11 +312,3 @@ class Drawn(Reply):
             InvalidInput: Always.
         """
         raise refusal("this was drawn already", remedy="Draw another from the first reply; it costs again")
-
-    def open(self, *given: Any, **named: Any) -> str:
-        """The app opens questions, with their data.
-
-        Raises:
-            InvalidInput: Always.
-        """
-        raise refusal("a bound that was drawn has no page; open the reply that it was drawn from")

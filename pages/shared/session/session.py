@@ -14,7 +14,6 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
-from dpcore.report import session_document
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import From, Question
 from pages.shared.fields import jobs, setting
@@ -22,7 +21,8 @@ from pages.shared.figures import pins
 from pages.shared.session import shelf
 
 DEFAULT_SAMPLE = "online-retail-lines"
-UPLOADED, RELEASED = session_document.UPLOADED, session_document.RELEASED
+UPLOADED, RELEASED = "upload", "dp-release"
+"""What the session calls data that a person brought, and those that are a release."""
 NOTHING_RELEASED = Ledger()
 
 

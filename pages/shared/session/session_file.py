@@ -31,7 +31,6 @@ from dpcore.common.strict_json import text as text_of
 from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, longest_texts, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
-from dpcore.report.session_document import SCHEMA, written
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
@@ -41,6 +40,7 @@ from pages.shared.session import known_files, last_releases, links, own_tables, 
 from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 
+SCHEMA = "sweetspot/session/1"
 MOST_BYTES = 80_000_000
 """The largest file that is read; one with two full data sets is smaller."""
 MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
@@ -259,6 +259,15 @@ def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     }
 
 
+def written(value: Any) -> Any:
+    """Return what a field holds as a session file has it."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
+
+
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -271,14 +280,12 @@ class Found:
         not_followed: What is wrong with settings, which then stay as they are.
         left_out: What it says that it does not hold.
         saved: When it was saved, as it says.
-        page: Name of the page that it is about; empty for none.
     """
 
     content: Content
     not_followed: tuple[InputProblem, ...]
     left_out: tuple[str, ...]
     saved: str
-    page: str = ""
 
 
 def read(content: bytes) -> Found:
@@ -311,7 +318,7 @@ def read(content: bytes) -> Found:
             "own": own_tables.from_json,
             "drawn": lambda drawn: drawn,
             "files": known_files.from_json,
-            "page": lambda page: page.one_of({of.name: of.name for of in catalogue.PAGES}),
+            "page": lambda page: page,
         },
     )
     whole.problems.raise_if_any()
@@ -325,7 +332,7 @@ def read(content: bytes) -> Found:
         files=given.get("files", ()),
         **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins", "second")},
     )
-    return Found(held, tuple(aside.found), given["left_out"], given["saved"], given.get("page", ""))
+    return Found(held, tuple(aside.found), given["left_out"], given["saved"])
 
 
 def _epsilon(aside: Problems, part: Part) -> float | None:

@@ -12,11 +12,10 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from dpcore.report import local_app
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure
-from pages.shared.session import handed_over, links, session, session_file, shelf
+from pages.shared.session import links, session, session_file, shelf
 from pages.shared.shell import room
 
 DATA_LABELS = {
@@ -51,8 +50,6 @@ def show(spec: Question) -> None:
     # Before anything is drawn; a style takes no place itself.
     st.html(room.STYLE + room.PRESENTING if st.session_state.get(keys.PRESENTING) else room.STYLE)
     links.apply_once(spec)
-    if local_app.FIELD in st.query_params:
-        handed_over.open_once()
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):

@@ -72,7 +72,6 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
         for refused in (
             lambda of=drawn: of.report("x.html"),
             drawn.draw,
-            drawn.open,
             drawn.script,
             drawn.figure,
         ):
