@@ -19,10 +19,8 @@ from typing import TypeVar
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
 
 T = TypeVar("T")
@@ -63,25 +61,6 @@ class Ways:
 
 
 @dataclass(frozen=True, eq=False)
-class Further:
-    """A second kind of bound on the same axes, which two data sets may share, too.
-
-    Attributes:
-        name: What is bounded so, within a sentence: ``smooth weights``.
-        bound: What the bound is, with its unit, within a sentence.
-        error: The error at an ε and at bounds, shape (k,).
-        sharer: As in `Against`.
-        whole: Whether a bound is a whole number.
-    """
-
-    name: str
-    bound: str
-    error: Callable[[float, FloatArray], FloatArray]
-    sharer: Callable[[float], Sharer]
-    whole: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class Against:
     """What is best at any ε, all else as it was asked.
 
@@ -94,14 +73,7 @@ class Against:
         users: Users who have each, shape (n,).
         cut: What a bound leaves out, as the heading of a column.
         whole: Whether a bound is a whole number.
-        sharer: At an ε, what a bound for several data sets is chosen by; None where nothing is known of the shape of
-            the error. The error must be what the page's main curve shows.
-        point: Where the data stand on the main figure at an ε, where that is no curve of the error over the bound; None
-            where it is one.
-        further: A second kind of bound; None where there is none.
-        note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
-        alone: Why two data sets share no bound, a sentence; empty where they do, or nothing is to be said.
         caption: What the numbers are, a sentence below the table; empty where the axes say it.
         error_of_candidates: What ``error`` is where that is not what ``best`` reaches; empty where it is.
         provenance: Of these numbers where that is not that of the data in use.
@@ -116,50 +88,11 @@ class Against:
     users: IntArray = ()  # type: ignore[assignment]
     cut: str = "Rows left out"
     whole: bool = True
-    sharer: Callable[[float], Sharer] | None = None
-    point: Callable[[float], tuple[float, float]] | None = None
-    further: Further | None = None
-    note: str = ""
     slow: bool = False
-    alone: str = ""
     caption: str = ""
     error_of_candidates: str = ""
     provenance: Provenance | None = None
     ways: Ways | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class SharedChoice:
-    """What serves two data sets best, where a search beside the page finds it: ``shared_choice`` in a page's shared.py.
-
-    Attributes:
-        choice: In words.
-        regrets: By how much each data set's error there exceeds that of its own best choice, as a share of it.
-        certificate: The worst ratio of errors beside what no choice's goes below.
-        choices: In words: the shared one, then each data set's own best.
-        errors: Of each data set at each of ``choices``.
-        measure: What errors they are, within a sentence; empty for those of the page.
-        upwards: What the title of the main figure's vertical axis begins with where the following has a place on it.
-        best: Where the second data set's own best choice stands on the main figure; None where it has no place there.
-        shared: Where the shared choice stands there, where the second data set's error is no curve on it.
-        curve: The second data set's error on the main figure, (x, y); None where there is none.
-    """
-
-    choice: str
-    regrets: tuple[float, ...]
-    certificate: Certificate
-    choices: tuple[str, ...]
-    errors: tuple[tuple[float, ...], ...]
-    measure: str = ""
-    upwards: str = ""
-    best: tuple[float, float] | None = None
-    shared: tuple[float, float] | None = None
-    curve: tuple[FloatArray, FloatArray] | None = None
-
-
-def in_turn(progress: Progress, at: int, parts: int) -> Progress:
-    """Progress of one of several parts of some work, from 0."""
-    return lambda share: progress((at + share) / parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from dpcore.total.answer import SignedFound, TotalFound, strategies
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from dpcore.total.strategies import StrategyCurves
 from pages.shared.base.cache import cached
-from pages.shared.compare.common_choice import plain_question
+from pages.shared.compare.comparisons import plain_question
 
 
 @cached(max_entries=8)

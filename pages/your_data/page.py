@@ -7,7 +7,6 @@ from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared.card import cards
-from pages.shared.compare import second_data_set
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
@@ -68,7 +67,6 @@ def show_drawing(data: Dataset, name: str) -> None:
 
 def show_details(data: Dataset) -> None:
     """What stands beside the data, where they come from, other pictures, heaviest users, the histogram as a file."""
-    second_data_set.offer()
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(

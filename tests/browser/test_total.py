@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from dpcore import total
@@ -10,7 +12,6 @@ from dpcore.data.totals_per_user import Amounts
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import settle
 
-GHOSTS = "e => e._fullData.filter(t => t.legend === 'legend2').map(t => [t.name, Array.from(t.y)])"
 PLOT = "e => { const { l, r, t, b } = e._fullLayout._size; return [l, r, t, b]; }"
 MAIN = "e => Array.from(e._fullData.find(t => t.name === 'Expected error').y)"
 
@@ -49,7 +50,7 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     expect(handle).to_have_attribute("aria-valuenow", str(best))
 
 
-def a_pinned_curve_stays_and_nothing_jumps(page: Page) -> None:
+def a_pin_is_listed_and_nothing_jumps(page: Page) -> None:
     figure = page.locator(".js-plotly-plot").first
     tab = page.get_by_role("tab", name="Compare")
     before, place, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
@@ -58,19 +59,17 @@ def a_pinned_curve_stays_and_nothing_jumps(page: Page) -> None:
     page.get_by_role("spinbutton", name="ε, exactly").fill("0.3")
     page.keyboard.press("Enter")
     settle(page)
-    ((name, ghost),) = figure.evaluate(GHOSTS)
-    assert name.endswith(f"ε = {DEFAULT_EPSILON:g}")
-    assert ghost == before
     assert figure.evaluate(MAIN) != before
     assert tab.bounding_box() == place
     assert figure.evaluate(PLOT) == plot
     tab.click()
     settle(page)
-    expect(page.get_by_role("textbox", name="New name")).to_have_value(name)
+    expect(page.get_by_role("textbox", name="New name")).to_have_value(
+        re.compile(rf"ε = {DEFAULT_EPSILON:g}$")
+    )
     page.get_by_role("button", name="Remove", exact=True).click()
     settle(page)
     expect(page.get_by_text("Nothing is pinned yet")).to_be_visible()
-    assert figure.evaluate(GHOSTS) == []
 
 
 def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: Page, app_url: str) -> None:
@@ -84,4 +83,4 @@ def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: 
     expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")
 
     the_bound_is_dragged(page, int(rows.max_total))
-    a_pinned_curve_stays_and_nothing_jumps(page)
+    a_pin_is_listed_and_nothing_jumps(page)

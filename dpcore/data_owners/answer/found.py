@@ -11,7 +11,6 @@ from dpcore.answer.against import Against, Ways, remembered
 from dpcore.common import wording
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
@@ -165,26 +164,6 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         found = choice(epsilon)
         return float(found.cap), found.bound
 
-    def sharer(epsilon: float) -> Sharer:
-        found, at = choice(epsilon), of.having(epsilon=epsilon)
-
-        def parts(caps: FloatArray) -> Parts:
-            falling, rising = unequal.parts(histogram, caps, at)
-            return falling, falling, rising
-
-        return Sharer(
-            lambda cap: float(unequal.joint_bounds(histogram, cap, at)),
-            float(found.cap),
-            found.bound,
-            found.certificate.lower_bound,
-            parts,
-            (1.0, float(histogram.max_size)),
-        )
-
-    def point(epsilon: float) -> tuple[float, float]:
-        at = replace(parameters, epsilon=epsilon).of_histogram(histogram, float(choice(epsilon).cap))
-        return float(getattr(at, parameters.x_axis.value)), float(getattr(at, parameters.y_axis.value))
-
     def costs(epsilons: FloatArray) -> FloatArray:
         at = [
             replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
@@ -201,8 +180,6 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         histogram.sizes,
         histogram.users,
         cut="Records left out",
-        sharer=sharer,
-        point=point,
         ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
     )
 

@@ -78,5 +78,4 @@ def against_epsilon(data: Dataset, parameters: GapParameters) -> Against:
         error,
         histogram.sizes,
         histogram.users,
-        alone="This page chooses no bound; *Mean* has the bounds that serve two data sets best.",
     )

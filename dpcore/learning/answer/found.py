@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import Against
-from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
@@ -82,18 +81,6 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
         fractions = np.minimum(caps / rows, 1.0)
         return np.asarray(optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total)
 
-    def sharer(epsilon: float) -> Sharer:
-        at = replace(problem, epsilon=epsilon)
-        choice = optimal_cap.best_cap(at)
-        return Sharer(
-            lambda cap: float(error(epsilon, np.array([cap]))[0]),
-            float(choice.cap),
-            choice.total,
-            choice.certificate.lower_bound,
-            lambda caps: optimal_cap.parts(at, caps),
-            (1.0, optimal_cap.largest_cap(at)),
-        )
-
     histogram = data.histogram
     return Against(
         "Best bound (rows per user)",
@@ -102,7 +89,6 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
         error,
         histogram.sizes,
         histogram.users,
-        sharer=sharer,
     )
 
 

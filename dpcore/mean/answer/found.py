@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dpcore import mean
 from dpcore.answer import axes
-from dpcore.answer.against import Against, Further
+from dpcore.answer.against import Against
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
@@ -151,8 +149,6 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     values = read_values(data, parameters)
     problem = parameters.problem(data.histogram, read=values)
 
-    wants_values = parameters.variance_source is mean.VarianceSource.FROM_VALUES
-
     def choice(epsilon: float) -> mean.CapChoice:
         at = replace(problem, epsilon=epsilon)
         if isinstance(at, private_counts.PrivateCountsProblem):
@@ -163,36 +159,6 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
         found = choice(epsilon)
         return float(found.max_contributions), found.standard_error
 
-    def sharer(epsilon: float) -> Sharer:
-        at, found = replace(problem, epsilon=epsilon), choice(epsilon)
-        return Sharer(
-            lambda cap: math.sqrt(float(mean.capped_variance(at, cap))),
-            float(found.max_contributions),
-            found.standard_error,
-            math.sqrt(max(found.certificate.lower_bound, 0.0)),
-            **_in_parts(at, True, float(found.max_contributions)),
-        )
-
-    def smooth_sharer(epsilon: float) -> Sharer:
-        at = replace(problem, epsilon=epsilon)
-        private = isinstance(at, private_counts.PrivateCountsProblem)
-        found = private_counts.best_smooth(at) if private else mean.best_smooth(at)  # type: ignore[arg-type]
-        return Sharer(
-            lambda threshold: math.sqrt(float(mean.smooth_variance(at, threshold))),
-            found.threshold,
-            found.standard_error,
-            math.sqrt(max(found.certificate.lower_bound, 0.0)),
-            **_in_parts(at, False, found.threshold),
-        )
-
-    smooth = Further(
-        "smooth weights",
-        "bound (rows per user)",
-        lambda epsilon, thresholds: np.sqrt(
-            mean.smooth_variance(replace(problem, epsilon=epsilon), thresholds)
-        ),
-        smooth_sharer,
-    )
     return Against(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
@@ -200,34 +166,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
         lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
         data.histogram.sizes,
         data.histogram.users,
-        sharer=sharer,
-        further=smooth,
-        note=WORST_CASE if values is None and wants_values else "",
     )
-
-
-def _in_parts(problem: mean.MeanProblem, capped: bool, best: float) -> dict[str, Any]:
-    """What a `Sharer` says of the error about the mean of a table, which may have several valleys."""
-    if problem.target is not mean.Target.TABLE:
-        return {}
-    curve = mean.error_curve(problem, capped)
-    error = mean.capped_variance if capped else mean.smooth_variance
-
-    def parts(bounds: FloatArray) -> Parts:
-        if curve is not None:
-            falling, rising = curve.variation(bounds)
-        else:  # One valley: what it rises from there on.
-            found = np.sqrt(error(problem, bounds))
-            rising = np.where(
-                bounds > best, np.maximum(found - math.sqrt(float(error(problem, best))), 0.0), 0.0
-            )
-            falling = found - rising
-        return falling, falling - 1e-12 * np.abs(falling + rising), rising
-
-    return {"parts": parts, "limits": (float(problem.histogram.min_size), float(problem.histogram.max_size))}
-
-
-WORST_CASE = "They have no values: the worst case stands in for σ²."
 
 
 def bound_limits(histogram: ContributionHistogram) -> tuple[float, float]:

@@ -149,8 +149,6 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> Against | s
         histogram.sizes,
         histogram.users,
         whole=parameters.wanted is not Wanted.SMOOTH,
-        alone="A number is drawn from one data set, and on two its ε would add up. *Mean* and *Sum and count* have the "
-        "bound that serves two data sets best.",
         caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
         "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
         "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "

@@ -11,7 +11,6 @@ from dpcore.answer.against import Against
 from dpcore.answer.axes import CURVE_POINTS
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
-from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -92,11 +91,6 @@ def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
         bound = total.optimal_bound(at(epsilon))
         return bound, float(error(epsilon, np.array(bound)))
 
-    def sharer(epsilon: float) -> Sharer:
-        choice = total.best_bound(at(epsilon))
-        value, least = choice.certificate.value / rows, choice.certificate.lower_bound / rows
-        return Sharer(lambda t: float(error(epsilon, np.array(t))), choice.max_total, value, least)
-
     return Against(
         "Sweet spot (rows per user)",
         f"Error of each of {CELLS} private counts (share of it)",
@@ -104,7 +98,6 @@ def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
         error,
         histogram.sizes,
         histogram.users,
-        sharer=sharer if in_use else None,  # Invented users stand beside no second data set.
         provenance=None if in_use else Disclosure.PUBLIC,
     )
 

@@ -12,7 +12,6 @@ from dpcore.answer.against import Against
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
-from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -250,14 +249,6 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         bound = total.short_bound(at, total.optimal_bound(at))
         return bound, float(total.measured(at, bound))
 
-    def sharer(epsilon: float) -> Sharer:
-        at = replace(problem, epsilon=epsilon)
-        choice = total.best_bound(at)
-        proof = choice.certificate
-        return Sharer(
-            lambda t: float(total.measured(at, t)), choice.max_total, proof.value, proof.lower_bound
-        )
-
     return Against(
         f"Best bound ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
@@ -267,7 +258,6 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         held.amounts.users,
         cut="Left out of the sum" if held.column else "Rows left out",
         whole=problem.whole,
-        sharer=sharer,
     )
 
 

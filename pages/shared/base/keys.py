@@ -11,8 +11,6 @@ SESSION_FILE = "session_holder"
 # What was pinned, and what the current page offers to pin; set by the page.
 PINS = "pins"
 PIN_OFFERED = "pin_offered"
-# Data beside those that are loaded, to be compared with them (pages.shared.compare.second_data_set).
-SECOND = "second_data"
 # Counts loads, so that widgets which depend on the data start afresh with new data.
 DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.

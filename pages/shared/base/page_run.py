@@ -17,7 +17,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpcore.common.privacy import Provenance
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 
@@ -35,8 +34,6 @@ class Drawn:
     Attributes:
         question: Of the page.
         tabs: What the machinery adds to the page's tabs, by name; emptied where they are drawn.
-        beside: Makes the main figure that is shown of the one that the page made, and says what it adds to it; None
-            where the page's own is shown.
         before: The tab of the page's own that they stand before.
         in_main: Whether what is drawn now stands in the place of the main figure.
         figure: The main figure as the page made it; None before it was drawn.
@@ -53,7 +50,6 @@ class Drawn:
 
     question: Question
     tabs: dict[str, Callable[[], object]] = field(default_factory=dict)
-    beside: Callable[[go.Figure], tuple[go.Figure, Provenance | None]] | None = None
     before: str = ""
     in_main: bool = False
     figure: go.Figure | None = None

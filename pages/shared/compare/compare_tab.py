@@ -1,4 +1,4 @@
-"""The tab *Compare* of every question: what was pinned, two data sets, the best bound or way over ε, usual bounds."""
+"""The tab *Compare* of every question: what was pinned, the best bound or way over ε, usual bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pages.shared.base import keys, page_run, tables
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.compare import pin_table, second_data_set
+from pages.shared.compare import comparisons, pin_table
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures, pins
 from pages.shared.session import session, stand_ins
@@ -28,7 +28,7 @@ def show_below(run: page_run.Drawn) -> None:
     """Compare below everything else, on a page that has drawn no tabs."""
     if run.figure is None:
         return
-    declared = second_data_set.declared_by(run.question) is not None
+    declared = comparisons.declared_by(run.question) is not None
     if not declared and not pins.of(run.question.name):
         return
     folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
@@ -41,7 +41,7 @@ def show(of: Question) -> None:
     """Everything that compares."""
     pin_table.show(of)
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    if parameters is None or second_data_set.declared_by(of) is None:
+    if parameters is None or comparisons.declared_by(of) is None:
         return
     run = page_run.now()
     own = None if run is None else run.own
@@ -49,8 +49,6 @@ def show(of: Question) -> None:
         return
     data = session.dataset() if pin_table.answers_from(of, session.dataset()) else stand_ins.demonstration()
     try:
-        if own is None:
-            second_data_set.show(of, data, parameters)
         show_over_epsilon(of, data if own is None else own, parameters)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
         fields.say(refused.problems)
@@ -58,12 +56,12 @@ def show(of: Question) -> None:
 
 def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
     """What the question compares over ε, and the bounds that people take; or why it does not."""
-    compared = second_data_set.compared(of, parameters, data)
+    compared = comparisons.compared(of, parameters, data)
     if isinstance(compared, str):
         st.caption(compared)
         return
     kind: Provenance = compared.provenance or data.provenance
-    asked, epsilon = (data.digest, second_data_set.asked(of, parameters)), parameters.epsilon
+    asked, epsilon = (data.digest, comparisons.asked(of, parameters)), parameters.epsilon
     ways = compared if isinstance(compared, Ways) else compared.ways
     if ways is not None:
         show_ways(of, asked, ways, epsilon, kind)

@@ -26,8 +26,8 @@ from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
 
 NONE_YET = (
-    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its curve and its answer, to be compared with "
-    "those of other data and settings."
+    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer, to be compared with those of other "
+    "data and settings."
 )
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
@@ -65,7 +65,6 @@ def offered(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin |
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_settings(of, parameters)),
         disclosure=card.disclosure,
-        curve=pins.curve_of(run.figure),
     )
 
 
@@ -118,11 +117,6 @@ def show(of: Question) -> None:
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")
     disclosure = strictest(pin.disclosure for pin in held)
-    drawn_here = sum(pin.curve is not None for pin in held)
-    if drawn_here > pins.MOST_GHOSTS:
-        st.caption(f"The figure shows the latest {pins.MOST_GHOSTS} that are on its axes.")
-    elif not drawn_here:
-        st.caption("This page's figure is no curve: pins are listed here only.")
     if len(pins.all_pins()) >= pins.MOST:
         st.caption(f"All {pins.MOST} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):

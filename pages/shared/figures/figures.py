@@ -17,7 +17,7 @@ from dpcore.answer import Plot
 from dpcore.answer.handle import Dots, Handle, Second
 from dpcore.answer.look import Look
 from dpcore.answer.parts import BIAS, LOOKS, Part
-from dpcore.common.privacy import Disclosure, Provenance, strictest
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import file_name as file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
@@ -88,14 +88,12 @@ def show(
     run, made = page_run.now(), fig
     asked = _asked(run)
     question = "" if run is None or not _is_main(run) else run.question.name
-    shown = disclosure
     if run is not None and question:
         run.figure = fig
-        fig, shown = _with_others(run, fig, disclosure)
-    if shown is not Disclosure.PUBLIC:
-        charts.labelled(fig, shown.label)
+    if disclosure is not Disclosure.PUBLIC:
+        charts.labelled(fig, disclosure.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, shown), csv=f"{key}_csv", ghost=True, handle=handle)
+        figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle)
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
@@ -120,18 +118,6 @@ def _is_main(run: page_run.Drawn) -> bool:
     return run.in_main and run.figure is None and run.question.parameters is not None
 
 
-def _with_others(run: page_run.Drawn, fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Provenance]:
-    """The main figure with its ghosts and the curve of a second data set, and what it is then."""
-    kinds = [disclosure]
-    if run.beside is not None:
-        fig, added = run.beside(fig)
-        kinds += [] if added is None else [added]
-    if st.session_state.get(keys.PINS):
-        fig, ghosts = pins.ghosts(fig, pins.of(run.question.name))
-        kinds += [pin.disclosure for pin in ghosts]
-    return fig, strictest(kinds)
-
-
 def _pin_button(question: str) -> None:
     """*Pin this*, below the main figure."""
     if name := st.session_state.pop(f"{question}_pin_new", ""):
@@ -143,7 +129,7 @@ def _pin_button(question: str) -> None:
         args=(question,),
         type="tertiary",
         icon=":material/keep:",
-        help="Keeps this curve behind the ones to come, with its data and settings. The tab *Compare* lists them.",
+        help="Keeps this answer with its data and settings. The tab *Compare* lists what is pinned.",
     )
 
 

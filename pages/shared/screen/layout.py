@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from pages.shared.base import catalogue, dialogs, keys, page_run, turns
 from pages.shared.base.question import Question
-from pages.shared.compare import compare_tab, pin_table, second_data_set
+from pages.shared.compare import compare_tab, pin_table
 from pages.shared.fields import fields, setting
 from pages.shared.figure import ahead
 from pages.shared.screen import strip, tour_bar
@@ -113,8 +113,6 @@ def show(
         run = page_run.Drawn(of, before=DOWNLOADS, private=data.is_private)
         if of.parameters is not None:
             run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(of)}
-        if state.get(keys.SECOND) is not None:
-            run.beside = functools.partial(second_data_set.with_second, of)
         page_run.begin(run)
         try:
             body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))

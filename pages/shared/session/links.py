@@ -36,10 +36,8 @@ RELOADED = (
     "address nor a link holds them"
 )
 KEPT_MARK = "kept"
-"""Stands in the address while something is pinned, or a data set is kept beside: a reload loses that, too."""
-KEPT_GONE = (
-    "what was pinned, or kept beside the data in use, is gone: it stays only until the page is loaded anew"
-)
+"""Stands in the address while something is pinned: a reload loses that, too."""
+KEPT_GONE = "what was pinned is gone: it stays only until the page is loaded anew"
 SPENT_MARK = "spent"
 """Stands in the address once something was released: after a reload the account of it begins anew."""
 SPENT_GONE = "what was spent before is no longer counted: the account holds for one window, and begins at 0"
@@ -227,8 +225,7 @@ def current(spec: Question) -> tuple[str, str]:
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
     if touring is not None:
         marks |= tour.marks(touring)
-    aside = touring is not None and (touring.before.pinned or touring.before.second)
-    if aside or state.get(keys.PINS) or state.get(keys.SECOND):
+    if state.get(keys.PINS) or (touring is not None and touring.before.pinned):
         marks[KEPT_MARK] = "1"
     if _has_spent():
         marks[SPENT_MARK] = "1"

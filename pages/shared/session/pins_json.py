@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
-
-import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.common.strict_json import Part, array, maybe, text
+from dpcore.common.strict_json import Part, text
 from dpcore.data.saved_dataset import cut, facts_to_json, read_facts
 from pages.shared.base import catalogue
-from pages.shared.figures.pins import MOST, MOST_POINTS, Curve, Pin
+from pages.shared.figures.pins import MOST, Pin
 
 TEXT, SETTINGS = 400, 60
 """Longest text and most settings of a pin."""
-_AXIS = re.compile(r"[xy]([2-9]|1[0-9])?")
 _TEXTS = ("question", "name", "data", "half_or_double")
 _PAIRS = ("bound", "error")
 _NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
 
 
 def to_json(pin: Pin) -> dict[str, Any]:
-    """The pin; every digit of its curve."""
+    """Return the pin as a file holds it."""
     entry: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
     entry |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
     entry |= {name: getattr(pin, name) for name in _NUMBERS}
@@ -32,11 +28,6 @@ def to_json(pin: Pin) -> dict[str, Any]:
     entry["disclosure"] = (
         facts_to_json(pin.disclosure) if isinstance(pin.disclosure, ReleaseFacts) else pin.disclosure.value
     )
-    curve = pin.curve
-    entry["curve"] = None if curve is None else {
-        "x": array(curve.x), "y": array(curve.y), "axes": list(curve.axes), "on": list(curve.on),
-        "best": None if curve.best is None else list(curve.best),
-    }  # fmt: skip
     return entry
 
 
@@ -53,11 +44,14 @@ def _pin(part: Part) -> Pin | None:
             **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
             **dict.fromkeys(_PAIRS, functools.partial(_texts, 2)),
             "settings": lambda entries: tuple(_texts(2, entry) for entry in entries.entries(SETTINGS) or ()),
-            "curve": maybe(_curve),
             "disclosure": _disclosure,
-        }
+        },
+        {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
     )
-    return None if given is None or catalogue.named(given["question"]) is None else Pin(**given)
+    if given is None or catalogue.named(given["question"]) is None:
+        return None
+    given.pop("curve", None)
+    return Pin(**given)
 
 
 def _number(low: float, high: float, part: Part) -> float | None:
@@ -79,36 +73,3 @@ def _disclosure(part: Part) -> Provenance | None:
     if isinstance(part.value, dict):
         return read_facts(part)
     return part.one_of({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})
-
-
-def _curve(part: Part) -> Curve | None:
-    given = part.each(
-        {
-            "x": lambda x: x.array("float64"),
-            "y": lambda y: y.array("float64"),
-            "axes": functools.partial(_texts, 4),
-            "best": maybe(_point),
-            "on": _axes,
-        }
-    )
-    if given is None:
-        return None
-    x, y = given["x"], given["y"]
-    if x.shape != y.shape or not 2 < x.size <= MOST_POINTS or not np.isfinite(x).all():
-        part.refuse(f"a curve has as many x as y, from 3 to {MOST_POINTS}, and every x is finite")
-        return None
-    return Curve(**given)
-
-
-def _point(part: Part) -> tuple[float | None, ...]:
-    ends = [entry.number() for entry in part.entries(2) or ()]
-    if len(ends) != 2:
-        part.refuse("a point has two numbers")
-    return tuple(ends)
-
-
-def _axes(part: Part) -> tuple[str, ...] | None:
-    on = _texts(2, part)
-    if on is not None and not all(_AXIS.fullmatch(name) for name in on):
-        part.refuse("axes are called x and y, with a number behind it where there are several")
-    return on

@@ -285,11 +285,6 @@ def _forget(with_values: bool) -> dict[str, Any]:
             # Those of private data are read off data; what the others show may be seen beside a release.
             aside[key], state[key] = pins.parted(held)
             continue
-        if key == keys.SECOND and isinstance(held, Loaded):
-            if held.dataset.is_private:
-                aside[key] = held
-                del state[key]
-            continue
         if question is not None and entry in question.fields:
             aside[key] = held
             state[key] = question.forgotten(entry)

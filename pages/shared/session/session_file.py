@@ -59,7 +59,6 @@ class Content:
         settings: Session key to what the field holds, of every declared field that holds something.
         accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
         pins: What was pinned, those among it that are set aside beside a release.
-        second: The data beside those in use; None where there are none.
         own: Tables that pages have for themselves, by name of the page.
         drawn: What pages have drawn with noise, by name of the page.
         files: Which files were put to use, and what their columns were taken for.
@@ -71,7 +70,6 @@ class Content:
     settings: Mapping[str, Any] = field(default_factory=dict)
     accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
-    second: session.Loaded | None = None
     own: Mapping[str, OwnTable] = field(default_factory=dict)
     drawn: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[KnownFile, ...] = ()
@@ -84,7 +82,6 @@ class Content:
         held = (
             [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
         )
-        held += [] if self.second is None else [self.second.dataset]
         held += [table.dataset for table in self.own.values()]
         private = [
             *(data.is_private for data in held),
@@ -148,9 +145,7 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
             accounts[question.name] = state.get(question.account_key, {})
     tour: shelf.Tour | None = state.get(keys.TOUR)
     if tour is None:
-        before = shelf.Before(
-            state[keys.LOADED], state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
-        )
+        before = shelf.Before(state[keys.LOADED], state.get(keys.EPSILON), settings)
     else:
         before = tour.before
         mine = {key for q in catalogue.PAGES for key in shelf.entered(q, state)}
@@ -160,10 +155,9 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
     loaded: session.Loaded = before.loaded
     now, aside = state.get(keys.PINS, ()), loaded.set_aside.get(keys.PINS, ())
     pinned = (*aside, *(pins.joined(before.pinned, now) if before.pinned or now else ()))
-    second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
     used = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
     own, files = own_tables.take(state) if used else {}, state.get(keys.KNOWN_FILES, ())
-    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, files=files)
+    return Content(loaded, before.epsilon, settings, accounts, pinned, own, files=files)
 
 
 def _models(state: Mapping[Any, Any]) -> Iterator[str]:
@@ -195,16 +189,14 @@ def text(content: Content, made: datetime | None = None) -> str:
         made: When; now by default.
     """
     data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
-    second, more, room = _data(content.second, room)
     own, further = own_tables.to_json(content.own, room)
-    left_out += [*more, *further, *content.left_out]
+    left_out += [*further, *content.left_out]
     return document(
         SCHEMA,
         label=content.disclosure.label,
         saved=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=left_out,
         data=data,
-        second=second,
         epsilon=written(content.epsilon),
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
@@ -259,6 +251,12 @@ def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     }
 
 
+def _say_second_is_gone(second: Part, aside: Problems) -> None:
+    """Note that a file of before holds a second data set, which no page shows any more."""
+    if second.value is not None:
+        aside.add("the second data set of this file is left out: pages show one data set at a time")
+
+
 def written(value: Any) -> Any:
     """Return what a field holds as a session file has it."""
     if isinstance(value, enum.Enum):
@@ -308,13 +306,14 @@ def read(content: bytes) -> Found:
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
             "left_out": texts(100, saved_dataset.SENTENCE),
             "data": maybe(functools.partial(_loaded, aside)),
-            "second": maybe(functools.partial(_loaded, aside, behind=True)),
             "epsilon": functools.partial(_epsilon, aside),
             "settings": lambda settings: _settings(settings, aside),
             "accounts": _read_accounts,
             "pins": pins_json.from_json,
         },
-        {  # Files of before have none.
+        {
+            "second": lambda second: _say_second_is_gone(second, aside),
+            # Files of before have none.
             "own": own_tables.from_json,
             "drawn": lambda drawn: drawn,
             "files": known_files.from_json,
@@ -330,7 +329,7 @@ def read(content: bytes) -> Found:
         drawn=drawn,
         own=given.get("own", {}),
         files=given.get("files", ()),
-        **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins", "second")},
+        **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins")},
     )
     return Found(held, tuple(aside.found), given["left_out"], given["saved"])
 
@@ -531,21 +530,17 @@ def apply(content: Content) -> None:
         state[key] = now | {
             digest: now.get(digest, Ledger()).joined(ledger) for digest, ledger in ledgers.items()
         }
-    pinned, second = content.pins, content.second
+    pinned = content.pins
     if (loaded := content.loaded) is not None:
         set_aside = dict(loaded.set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if loaded.made_of is not None:
             set_aside[keys.PINS], pinned = pins.parted(pinned)
-            if second is not None and second.dataset.is_private:
-                set_aside[keys.SECOND], second = second, None
         session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
     known_files.keep(content.files)
     last_releases.apply(content.drawn)
     own_tables.apply(content.own)
     pins.keep(pins.joined(pins.all_pins(), pinned))
-    if second is not None:
-        state[keys.SECOND] = second
     for key, value in content.settings.items():
         state[key] = value
     if content.epsilon is not None:

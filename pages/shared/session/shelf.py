@@ -27,7 +27,6 @@ class Before:
         epsilon: The shared epsilon; None where its field was empty.
         entered: What fields held, and what was chosen beside them, by session key.
         pinned: What was pinned.
-        second: The data beside those in use; None where there were none.
         named_only: Whether an address named the data: the settings from before, and data of a file, are gone.
     """
 
@@ -35,7 +34,6 @@ class Before:
     epsilon: float | None
     entered: Mapping[str, Any] = field(default_factory=dict)
     pinned: tuple[pins.Pin, ...] = ()
-    second: Any = None
     named_only: bool = False
 
 
@@ -75,7 +73,6 @@ def take(loaded: Any) -> Before:
             **{key: state[key] for question in catalogue.PAGES for key in entered(question, state)},
         },
         pins.all_pins(),
-        state.pop(keys.SECOND, None),
     )
     _clear_all()
     pins.keep(())
@@ -95,8 +92,6 @@ def put_back(before: Before) -> None:
     state[keys.EPSILON] = before.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
     pins.keep(pins.joined(before.pinned, pins.all_pins()))
-    if before.second is not None:
-        state[keys.SECOND] = before.second
 
 
 def clear(of: Question) -> None:

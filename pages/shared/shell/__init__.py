@@ -72,9 +72,6 @@ def show(spec: Question) -> None:
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
                 "*Save session* keeps both as a file."
             )
-        other: session.Loaded | None = st.session_state.get(keys.SECOND)
-        if other is not None and other.dataset != data:
-            st.caption(f"Beside them: {wording.plain(other.dataset.name)}")
         if session.ledger().releases:
             st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
         if spec.own_data:

@@ -38,7 +38,7 @@ from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, kept
 from dpcore.per_group.words import OBJECTIVES, short
 from dpcore.report.script import Source
-from pages.per_group import inputs, shared, tabs, work
+from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
@@ -205,12 +205,6 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
         assert (scaled.pair is None) == (plain.pair is None)
         norms, norms_scaled = (view.norm_curves.norms for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
-    shared_of_sums = shared.shared_choice(
-        [large, large], asked(Statistic.SUM), lambda share: None, lambda: False
-    )
-    assert shared_of_sums is not None
-    assert shared_of_sums.upwards == "Amount"  # The figure is a map, not a line of distinct users.
-    assert shared_of_sums.curve is None
 
 
 def test_distinct_users_have_one_bound_and_a_line() -> None:

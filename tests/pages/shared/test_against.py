@@ -24,7 +24,7 @@ from dpcore.training.descent import noise_plan
 from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare
 from pages.shared.base import catalogue
-from pages.shared.compare import second_data_set
+from pages.shared.compare import comparisons
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -47,7 +47,7 @@ def declared(name: str, **changes: Any) -> Against:
     question = catalogue.named(name)
     assert question is not None
     assert question.parameters is not None
-    function = second_data_set.declared_by(question)
+    function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
     assert isinstance(found, Against)
@@ -65,9 +65,9 @@ def toy() -> Against:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     data = catalogue.named("your_data")
     assert data is not None
-    assert second_data_set.declared_by(data) is None
+    assert comparisons.declared_by(data) is None
     asked = [of for of in catalogue.PAGES if of.parameters is not None]
-    assert [of.name for of in asked if second_data_set.declared_by(of) is None] == []
+    assert [of.name for of in asked if comparisons.declared_by(of) is None] == []
 
 
 @pytest.mark.parametrize(
@@ -85,32 +85,6 @@ def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float)
     assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["mean", "total", "learning", "start", "data_owners"])
-def test_what_data_sets_share_a_bound_by_is_what_the_curves_show(name: str) -> None:
-    found = declared(name)
-    assert found.sharer is not None
-    assert found.error is not None
-    for epsilon in (0.1, 3.0):
-        one, bound = found.sharer(epsilon), np.array([1.0, 3.0, 20.0])
-        assert [one.error(h) for h in bound] == pytest.approx(found.error(epsilon, bound).tolist(), rel=1e-12)
-        assert one.error(one.best) == pytest.approx(one.least, rel=1e-12)
-        assert one.lower_bound <= one.least
-        assert found.best(epsilon)[1] == pytest.approx(one.least, rel=1e-2)  # Shown bounds are rounded.
-        if one.parts is not None:
-            falling, _, rising = one.parts(bound)
-            assert (falling + rising).tolist() == pytest.approx(
-                found.error(epsilon, bound).tolist(), rel=1e-12
-            )
-            assert (np.diff(falling) <= 0.0).all()
-            assert (np.diff(rising) >= 0.0).all()
-    if name == "data_owners":  # Its main figure is a map of owners and ε.
-        assert found.point is not None
-        assert found.point(0.3) == (DATA.histogram.num_users, 0.3)
-    if name == "mean":
-        assert found.further is not None
-        assert found.further.sharer(1.0).least <= found.sharer(1.0).least
-
-
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
     for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
         question = catalogue.named(name)
@@ -118,11 +92,9 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
         other = question.parameters(epsilon=2.0, **ASKED[name])
-        assert second_data_set.asked(question, one) == second_data_set.asked(question, other)
-        kept = second_data_set.asked(question, one)
-        assert declared(name, **changes).best(0.7) == second_data_set.declared_by(question)(DATA, kept).best(
-            0.7
-        )  # type: ignore
+        assert comparisons.asked(question, one) == comparisons.asked(question, other)
+        kept = comparisons.asked(question, one)
+        assert declared(name, **changes).best(0.7) == comparisons.declared_by(question)(DATA, kept).best(0.7)  # type: ignore
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
@@ -135,7 +107,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
         question = catalogue.named(name)
         assert question is not None
         assert question.parameters is not None
-        function = second_data_set.declared_by(question)
+        function = comparisons.declared_by(question)
         assert function is not None
         bare = replace(DATA, pairs=None, tasks=None)
         said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
@@ -149,7 +121,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
-    function = second_data_set.declared_by(question)
+    function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, Ways)
@@ -181,7 +153,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
-    function = second_data_set.declared_by(question)
+    function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, Ways)
@@ -232,7 +204,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES, pace=Pace.ENTERED)
-    function = second_data_set.declared_by(question)
+    function = comparisons.declared_by(question)
     assert function is not None
     found = function(loaded, asked)
     assert isinstance(found, Against)

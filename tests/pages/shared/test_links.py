@@ -763,7 +763,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     assert "What range can a value have?" not in shown_texts(again)
 
 
-def test_what_was_pinned_or_kept_beside_is_said_to_be_gone_after_a_reload():
+def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     at = open_app("Mean", link="1", data="shop-events", epsilon="3")
     without = address_of(at)
     fine(at.button(key="mean_pin").click().run())
@@ -774,9 +774,6 @@ def test_what_was_pinned_or_kept_beside_is_said_to_be_gone_after_a_reload():
     assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
     assert address_of(other) == without
-    go(other, "Your data")
-    fine(other.button(key="second_data_keep").click().run())
-    assert address_of(other)[links.KEPT_MARK] == "1"
 
 
 def test_a_link_is_followed_once():

@@ -31,7 +31,7 @@ from pages.regression.upload import RegressionData
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
-from pages.shared.figures.pins import Curve, Pin
+from pages.shared.figures.pins import Pin
 from pages.shared.session import last_releases, own_tables, pins_json, session, session_file
 from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
@@ -74,8 +74,6 @@ NUMBER = PrivateParameters(
 )
 CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM), NUMBER.choice)
 DRAWN = {SECRET.histogram.digest: ((Wanted.SUM, CHOSEN),)}
-SECOND = session.Loaded(SECRET, session.Origin(session.UPLOADED))
-X = np.array([1.0, 2.0, 4.0])
 EVENTS = Roles(
     TableKind.EVENTS, user="shop", value="price", task="day", missing_users=MissingUsers.ONE_USER,
     further_user=("client",), contribution=Contribution.DISTINCT_TASKS,
@@ -85,8 +83,7 @@ FILES = (
     KnownFile("b.csv", ("n", "k"), Roles(TableKind.HISTOGRAM, size="n", users="k"), Disclosure.PUBLIC),
 )
 PIN = Pin(
-    "mean", "a", "a.csv", 1.0, ("Best cap", "3"), ("Error", "0.1"), 0.2, "", (("U", "7"),), FACTS,
-    Curve(X, X, ("x", "log", "y", "log"), (2.0, 2.0)),
+    "mean", "a", "a.csv", 1.0, ("Best cap", "3"), ("Error", "0.1"), 0.2, "", (("U", "7"),), FACTS
 )  # fmt: skip
 
 
@@ -100,8 +97,17 @@ def whole() -> Content:
     }  # fmt: skip
     settings = {"mean.lower": 1.0, "mean.upper": None}
     return Content(
-        loaded, 0.5, settings, accounts, (PIN,), SECOND, tables(), {"private_choice": DRAWN}, FILES
+        loaded, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
     )  # fmt: skip
+
+
+def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> None:
+    before = json.loads(session_file.text(whole())) | {"second": {"origin": "shop-events", "generator": {}}}
+    found = session_file.read(json.dumps(before).encode())
+    assert found.content.loaded is not None
+    assert [problem.what for problem in found.not_followed] == [
+        "the second data set of this file is left out: pages show one data set at a time"
+    ]
 
 
 def tables() -> dict[str, OwnTable]:
@@ -276,8 +282,6 @@ def number(content: Any) -> Any:
         (lambda f: f["own"]["training"]["entered"].update(range_low_age="x"), "must be a number"),
         (lambda f: f["own"]["regression"]["entered"].update(range_low_age=1), "no such field on the page Regress"),
         (lambda f: f["own"]["regression"]["content"]["facets"].pop("table"), "not those that were saved"),
-        (lambda f: f["own"]["regression"].update(f["own"]["regression"] | {"content": f["second"]["content"]}),
-         "not the account of these data"),
         (lambda f: f["files"][0].update(user="nobody"), "no column nobody"),
         (lambda f: f["files"][0].update(further_user=[1]), "text"),
         (lambda f: f["files"][0].update(kind="rows"), "one of"),
@@ -339,8 +343,6 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         return
     if found.content.loaded is not None:  # The data are whole, or another sample that the file names.
         assert found.content.loaded.dataset.digest == RELEASE.digest
-    if found.content.second is not None:
-        assert found.content.second.dataset.digest == SECRET.digest
     for table in found.content.own.values():
         assert (table.dataset.digest, table.used.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest

@@ -216,14 +216,13 @@ class State(dict[str, Any]):
 
 @pytest.fixture
 def state() -> Iterator[dict[str, Any]]:
-    """A session without widgets: private data in use, with settings, a second data set, and an account."""
+    """A session without widgets: private data in use, with settings and an account."""
     held = State()
     with unittest.mock.patch.object(st, "session_state", held):
         session.use(SECRET, UPLOAD)
         session.record(FACTS)
         held |= {
             keys.EPSILON: 0.7,
-            keys.SECOND: session.Loaded(SECRET, UPLOAD),
             "mean.lower": 17.0,
             "mean.upper": 89.0,
             "mean.own_cap": 3.0,
@@ -241,7 +240,7 @@ def held_of(state: dict[str, Any]) -> dict[str, Any]:
 
 
 ENTERED = (
-    keys.EPSILON, keys.SECOND, keys.LEDGERS, "mean.lower", "mean.upper", "mean.own_cap", "mean.tabs", "mean.proposed",
+    keys.EPSILON, keys.LEDGERS, "mean.lower", "mean.upper", "mean.own_cap", "mean.tabs", "mean.proposed",
     "mean.variance_source", "start.users", "regression.residual_variance", "regression.spent",
 )  # fmt: skip
 
@@ -262,7 +261,6 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
         assert "secret" not in everything(state)
         assert "89" not in {str(value) for value in state.values()}
-        assert keys.SECOND not in state
         # What has data of its own, and what was spent, the tour does not touch.
         assert state["regression.residual_variance"] == 5.0
         assert state[keys.LEDGERS] == before[keys.LEDGERS]
