@@ -181,16 +181,6 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
     return int(low), int(high)
 
 
-def parts(problem: BiasProblem, caps: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The bound (*) at ascending caps of at least one row in a falling and a rising part; see `shared_bound.Parts`.
-
-    Above the largest cap that changes anything both stay what they are there.
-    """
-    within = np.minimum(caps, largest_cap(problem))
-    split = problem.split(_statistics(problem.histogram, within), float(problem.histogram.num_rows))
-    return split.falling, split.falling_at_least, split.rising
-
-
 def largest_cap(problem: BiasProblem) -> float:
     """Beyond it no cap changes anything."""
     histogram = problem.histogram

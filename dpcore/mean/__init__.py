@@ -16,7 +16,6 @@ from dpcore.mean.public_counts import (
     capped_error,
     capped_variance,
     caps_within,
-    error_curve,
     growth,
     smooth_error,
     smooth_variance,

@@ -222,20 +222,6 @@ class BoundCurve:
             inside, outside = nearer, further
         return inside
 
-    def variation(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A part that never rises and one that never falls, which add up to the root of the error, at any bounds.
-
-        The rising part is the sum of all rises up to the bound, the falling one what is left. Below the smallest size
-        the error only falls, beyond the largest it only rises.
-        """
-        points = self._monotone_between(whole=False)
-        values = np.sqrt(self.error(points))
-        rises = np.concatenate(([0.0], np.cumsum(np.maximum(np.diff(values), 0.0))))
-        at = np.clip(np.searchsorted(points, bounds, side="right") - 1, 0, points.size - 1)
-        error = np.sqrt(self.error(bounds))
-        rising = np.where(bounds < points[0], 0.0, rises[at] + np.maximum(error - values[at], 0.0))
-        return np.asarray(error - rising), np.asarray(rising)
-
 
 def _joined(stretches: list[tuple[float, float]], whole: bool) -> tuple[tuple[float, float], ...]:
     """Stretches of whole numbers without a whole number between them are one."""

@@ -26,7 +26,7 @@ from dpcore.common.errors import refusal
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.counts_only import CountsOnly, Growth
-from dpcore.mean.curves import Best, BoundCurve, holding
+from dpcore.mean.curves import Best, holding
 from dpcore.mean.models import Model, Target
 from dpcore.mean.population import Population
 from dpcore.mean.this_table import AtHand, TableValues
@@ -342,13 +342,3 @@ def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
     best = best_cap(problem)
     low, high = holding(cap_stretches(problem, excess, best), best.max_contributions)
     return int(low), int(high)
-
-
-def error_curve(problem: MeanProblem, capped: bool) -> BoundCurve | None:
-    """The error over the bound where it may have several valleys; None where it has one.
-
-    One valley has the error of all weights of users whose counts alone are known, and that of caps for a population.
-    """
-    if isinstance(problem.model, AtHand):
-        return problem.model.cap_curve() if capped else problem.model.smooth_curve()
-    return problem.model.cap_curve() if isinstance(problem.model, CountsOnly) and capped else None

@@ -18,7 +18,6 @@ holds it in an interval; its least square there, with variance and noise at a, i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -398,19 +397,6 @@ class Passes:
         turn = np.where(rise >= 0.0, 0.0, np.where(fall <= 0.0, width, np.clip(turn, 0.0, width)))
         value = np.where(rise >= 0.0, start, np.where(fall <= 0.0, stop, start + rise * turn))
         return np.maximum(value, 0.0), high - turn
-
-
-IntervalErrors = Callable[[float, float, int, int], FloatArray]
-"""Of L-infinity from low to high and L0 from first to last: what the error does not go below there, shape (L0,)."""
-
-
-def interval_errors(problem: PerGroupProblem) -> IntervalErrors:
-    """What the error does not go below over an interval of L-infinity at every L0, in one pass.
-
-    Where the interval is one number above 0 it is the error itself. L0 may be larger than the groups of any user.
-    """
-    passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
-    return lambda low, high, first, last: passes.bounds(float(low), float(high), first, last)[0]
 
 
 def errors_by_groups(

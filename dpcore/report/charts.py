@@ -273,11 +273,6 @@ def marker_data(name: str, x: float, y: float, of: Look, symbol: str, hover: str
     return points_data(name, [x], [y], look, hover)
 
 
-def marker(*of: Any) -> go.Scatter:
-    """One marked point, as `marker_data` has it."""
-    return go.Scatter(marker_data(*of))
-
-
 def whiskers(above: npt.ArrayLike, below: npt.ArrayLike | None = None, **more: Any) -> dict[str, Any]:
     """Error bars of points, as Plotly's ``error_y``; as long below as above where nothing else is said."""
     sides: dict[str, Any] = {"array": above}
@@ -289,11 +284,6 @@ def whiskers(above: npt.ArrayLike, below: npt.ArrayLike | None = None, **more: A
 def add_curve(fig: Drawing, *of: Any, **more: Any) -> None:
     """Draw a `curve`."""
     fig.add_trace(curve_data(*of, **more))
-
-
-def add_marker(fig: Drawing, name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> None:
-    """Draw a `marker`."""
-    fig.add_trace(marker_data(name, x, y, of, symbol, hover))
 
 
 def add_area(

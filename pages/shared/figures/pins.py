@@ -120,12 +120,6 @@ def _free(wanted: str, taken: Collection[str]) -> str:
     return name
 
 
-def plain_name(text: str, most: int = 48) -> str:
-    """A name as a figure shows it, where a few signs of HTML have a meaning; cut where it is long."""
-    short = text if len(text) <= most else text[: most - 1] + "…"
-    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def said(pin: Pin) -> dict[str, str]:
     """A pin as a row of a table, by heading."""
     return {

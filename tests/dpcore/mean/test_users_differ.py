@@ -95,12 +95,6 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     on_grid = model.smooth(grid).error(unit_noise)
     assert smooth.certificate.value <= on_grid.min() * (1 + 1e-12)
     assert smooth.certificate.proves(1e-9)
-    beyond = np.concatenate(([0.5], grid, [2.0 * most]))
-    falling, rising = model.smooth_curve().variation(beyond)
-    roots = np.sqrt(model.smooth(beyond).error(unit_noise))
-    assert falling + rising == pytest.approx(roots, rel=1e-12)
-    assert np.all(np.diff(rising) >= -1e-12 * roots.max())
-    assert np.all(np.diff(falling) <= 1e-12 * roots.max())
     # At a whole threshold smooth weights shift as much as the cap, and draw no rows.
     assert np.all(model.smooth(caps).error(unit_noise) <= errors * (1 + 1e-12))
 
