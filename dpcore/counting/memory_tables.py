@@ -25,7 +25,8 @@ INTO_PANDAS = "Convert it first: pandas, Polars, Arrow and DuckDB tables are rea
 def is_table(data: Any) -> bool:
     """Return True if it is a table in memory."""
     # A pandas or Polars series offers Arrow as well, and is a list of counts.
-    return hasattr(data, "columns") or hasattr(data, "column_names")
+    # Nor may a LazyFrame be asked for its columns, which warns.
+    return any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
 
 
 def column_names(table: Any) -> list[str]:
