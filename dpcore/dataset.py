@@ -154,9 +154,9 @@ class Pairs(_OfTasks):
         further_columns: Columns that only together with it name a task.
         rows: Rows of the user in the task, at least 1, shape (num_pairs,), int64; None where they were not counted.
         sums: Sum of ``value_column`` over these rows, finite, shape (num_pairs,), float64; only with ``rows``.
-        sums_of_squares: Sum of its squares; only with ``sums``.
+        sums_of_squares: Sum of its squares; only with ``sums``, and None where unknown.
         value_column: The column that was added up; empty where there is none.
-        value_range: Its least and largest value in these rows; only with ``sums``.
+        value_range: Its least and largest value in these rows; only with ``sums_of_squares``.
         rows_without_group: Rows that name no task and are in no pair.
 
     Raises:
@@ -194,9 +194,13 @@ class Pairs(_OfTasks):
                 problems.add(f"{name} must have one entry per pair")
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
-        given = [x is not None for x in (self.sums, self.sums_of_squares, self.value_range)]
-        if any(given) != all(given) or (any(given) and self.rows is None):
-            problems.add("sums, their squares and the values' range go together, and with rows")
+        squares, ends = self.sums_of_squares is not None, self.value_range is not None
+        if (
+            squares != ends
+            or (squares and self.sums is None)
+            or (self.sums is not None and self.rows is None)
+        ):
+            problems.add("sums go with rows, and squares and the values' range with sums and each other")
         elif not all(np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares) if x is not None):
             problems.add("sums and sums of squares must be finite numbers")
         problems.whole(0, 10**15, rows_without_group=self.rows_without_group)

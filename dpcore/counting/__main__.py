@@ -22,11 +22,12 @@ from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
+from dpcore.counting.pair_table import take_pairs
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.data import pair_distribution
 from dpcore.data.column_names import shown
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles, TableKind
 from dpcore.dataset import Dataset, Pairs
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -134,12 +135,16 @@ def _count(given: argparse.Namespace) -> Counted:
     if given.table:
         raise refusal("--table is for engines; files are one table")
     sources = [found for pattern in given.source for found in _expanded(pattern)]
+    if any(map(pair_distribution.is_file, sources)):
+        what = "this file holds a distribution of pairs, which is counted already"
+        raise refusal(what, remedy="Open it in the app, or ask: sweet-spot group FILE")
     refuse_to_overwrite(sources, "--to", given.to)
     refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     source = open_files(sources)
     if given.names is not None:
         source = source.with_names(given.names.split(","))
     limit = _bytes(given.memory)
+    roles = take_pairs(source.roles, roles)
     return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
 
 
@@ -176,13 +181,12 @@ def _progress(fraction: float) -> None:
 def pairs_csv(pairs: Pairs) -> str:
     """One line per pair of user and group, both as codes: rows, and where a value was added up, its sum.
 
-    The app opens it with ``user`` as user, ``group`` as group and ``rows`` (or ``sum``) as value: rows per group are
-    then the sum of that column.
+    App, call and command know it by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
     """
     assert pairs.rows is not None
     columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
     columns += [pairs.sums.tolist()] if pairs.sums is not None else []
-    header = "user,group,rows" + (",sum" if pairs.sums is not None else "")
+    header = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
     return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
 
 

@@ -22,12 +22,13 @@ from dpcore.counting.held import File, Held, name_of, same_bytes, same_file
 from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
 from dpcore.counting.reading import Reading, cells_of, parquet_scan
 from dpcore.counting.text import TooManyCells, read_table
+from dpcore.counting.times import arrow_times, duckdb_times
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, SPACED, long_line
 from dpcore.data.encoding import encoding_by_marks
 from dpcore.data.layout import FileKind, FileLayout
-from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells
+from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells, times_of
 
 HELD_BYTES = 20_000_000
 """Size of uploads up to which they stay in memory as they are."""
@@ -168,7 +169,8 @@ def open_files(
         return Source(table.name, table, True, (in_memory(table),), size, owned)
     refuse_other_columns([(part.name, part.columns) for part in parts])
     more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-    head = replace(heads[0], layouts=tuple(layout for table in heads for layout in table.layouts))
+    layouts = tuple(layout for table in heads for layout in table.layouts)
+    head = replace(heads[0], layouts=layouts, times=times_of(heads))
     return Source(f"{parts[0].name}{more}", _noted(head, again), False, tuple(parts), size, owned)
 
 
@@ -346,6 +348,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
             rows = file.metadata.num_rows
+            times = arrow_times(file.schema_arrow)
             # DuckDB reads these as floating-point numbers.
             wide = [field for field in file.schema_arrow if pa.types.is_decimal256(field.type)]
             rounded = [str(field.name) for field in wide if field.type.precision > 38]
@@ -370,7 +373,10 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
                 raise refusal(what, remedy=formats.NOT_ENCRYPTED) from None
             raise damaged from None
     table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
-    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),))
+    times |= duckdb_times(dict(zip(columns, types, strict=True)))
+    called = dict(zip(columns, table.columns, strict=True))
+    times = {called[column]: held for column, held in times.items()}
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times)
     if rounded:
         what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
         table = replace(table, notes=(f"{what}: only the first 15 of a number count.", *table.notes))

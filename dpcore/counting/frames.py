@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,23 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.held import Held
+from dpcore.counting.memory_tables import (
+    column_names,
+    is_table,
+    listed,
+    refuse_missing,
+    refuse_twice,
+    to_arrow,
+)
+from dpcore.counting.pair_table import take_pairs
 from dpcore.counting.run import count
-from dpcore.data.column_names import and_more, shown
-from dpcore.data.column_roles import Roles, TableKind
+from dpcore.counting.times import arrow_times, refuse_times
+from dpcore.data import pair_distribution
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, Roles, TableKind
 from dpcore.dataset import Contribution, Dataset
 
 FRAME = "data.parquet"
 """What a table in memory is called: programs read it from a file of this name."""
-MOST_NAMED = 20
-"""Columns that a sentence lists."""
 Columns = str | Sequence[str] | None
 
 
@@ -38,9 +48,9 @@ def to_dataset(
     """What a question is asked about, counted as *Your data* counts an upload.
 
     Args:
-        data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file, or several
-            paths; rows per user as a list or an array; a `ContributionHistogram`; or a `Dataset`, which stays as it
-            is.
+        data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, or
+            several paths; rows per user as a list or an array; a `ContributionHistogram`; or a `Dataset`, which stays
+            as it is.
         user: The column that says who a row belongs to, or the columns that say so together. A file of counts or of a
             histogram needs none.
         value: The column of numbers that is released; None for none.
@@ -64,6 +74,8 @@ def to_dataset(
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+        if any(pair_distribution.is_file(path) for path in data):
+            return _read_distribution(data, provenance)
         with_files = open_files([os.fspath(one) for one in data])
         return _read(with_files, whose, value, groups, provenance, contribution)
     if is_table(data):
@@ -113,10 +125,15 @@ def several(columns: Columns) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def is_table(data: Any) -> bool:
-    """Whether it is a table in memory."""
-    # A pandas or Polars series offers Arrow as well, and is a list of counts.
-    return hasattr(data, "columns") or hasattr(data, "column_names")
+def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Provenance) -> Dataset:
+    """Return what a distribution of pairs tells of; its columns need no names."""
+    if len(paths) > 1:
+        raise refusal("a distribution of pairs is one file, and is brought alone")
+    if not isinstance(provenance, Disclosure):
+        raise refusal("a distribution of pairs cannot be a DP release", remedy="Say public or private")
+    path = Path(paths[0])
+    with path.open("rb") as file:
+        return pair_distribution.read(file.read(pair_distribution.MOST_BYTES + 1), path.name, provenance)
 
 
 def _read(
@@ -143,57 +160,31 @@ def _read(
             further_task=tuple(group[1:]),
             contribution=contribution,
         )
+    if guessed.kind is TableKind.PAIRS:
+        roles = take_pairs(guessed, roles if user else replace(guessed, value=value))
     counted = count(source, roles, provenance).dataset
     assert counted is not None  # nobody stopped it
     return counted
 
 
-def refuse_missing(problems: Problems, columns: Sequence[str], named: Sequence[str]) -> None:
-    """Add a problem for every name that is no column."""
-    for name in named:
-        if name not in columns:
-            problems.add(f"there is no column {shown(str(name))}; there are {listed(columns)}")
-
-
-def listed(columns: Sequence[str]) -> str:
-    """The names of columns, for a sentence."""
-    return ", ".join(shown(name) for name in columns[:MOST_NAMED]) + and_more(len(columns) - MOST_NAMED)
-
-
 def _parquet(table: Any, named: list[str]) -> bytes:
-    """The columns that are asked for as a Parquet file, which is read as any other."""
-    import pandas as pd
+    """Return the columns that are asked for as a Parquet file, which is read as any other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if isinstance(table, pd.DataFrame):
-        if any(name is not None for name in table.index.names):  # after a groupby the user may stand there
-            table = table.reset_index()
-        table.columns = [str(name) for name in table.columns]
-    names = list(table.columns if hasattr(table, "columns") else table.column_names)
-    if not isinstance(table, pd.DataFrame) and names and not isinstance(names[0], str):
-        names = list(table.column_names)  # an Arrow table's `columns` are the columns themselves
+    names = column_names(table)
+    # A table of pairs is known by all its columns, and needs its rows.
+    is_pairs = tuple(names) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
+    kept = [name for name in names if name in named or not named or is_pairs]
     with Problems() as problems:
         refuse_missing(problems, names, named)
-    kept = [name for name in names if name in named] or names
-    arrow = _arrow(table[kept] if isinstance(table, pd.DataFrame) else pa.table(table).select(kept))
+        refuse_twice(problems, names, kept)
+    arrow = to_arrow(table, kept)
+    with Problems() as problems:
+        for at, field in enumerate(arrow.schema):
+            if pa.types.is_interval(field.type):  # which Parquet cannot hold
+                refuse_times(problems, arrow_times(arrow.schema), field.name)
+                arrow = arrow.set_column(at, field.name, pa.nulls(len(arrow)))
     content = io.BytesIO()
     pq.write_table(arrow, content)
     return content.getvalue()
-
-
-def _arrow(table: Any) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
-    if not isinstance(table, pd.DataFrame):
-        return table
-    columns = {}
-    for at, name in enumerate(table.columns):
-        column = table.iloc[:, at]
-        try:
-            columns[name] = pa.Array.from_pandas(column)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            # Texts beside numbers: as a text file holds them.
-            columns[name] = pa.array([None if pd.isna(cell) else str(cell) for cell in column])
-    return pa.table(columns)

@@ -13,8 +13,18 @@ import pyarrow as pa
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.counting.frames import Columns, is_table, listed, provenance_of, refuse_missing, several
+from dpcore.counting.frames import Columns, provenance_of, several
+from dpcore.counting.memory_tables import (
+    column_names,
+    is_table,
+    listed,
+    refuse_missing,
+    refuse_twice,
+    to_arrow,
+    to_frame,
+)
 from dpcore.counting.text import read_table
+from dpcore.counting.times import arrow_times, refuse_times
 from dpcore.data import design_matrix
 from dpcore.data.column_names import shown
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
@@ -60,9 +70,7 @@ def of_labels(
     if isinstance(data, str | os.PathLike):
         table = read_table(_content(data), Path(data).name)
     elif is_table(data):
-        frame = data if isinstance(data, pd.DataFrame) else pa.table(data).to_pandas()
-        unnamed = all(name is None for name in frame.index.names)
-        table = read_table(frame.to_csv(index=not unnamed).encode(), FRAME)
+        table = _table_of(data, several(user), label, several(features))
     else:
         raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
     users = several(user)
@@ -72,6 +80,23 @@ def of_labels(
         table, users[0] if users else None, label, several(features) or None, levels or {}, intercept
     )
     return made(table, design, provenance, **further)
+
+
+def _table_of(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Return a table in memory as its text file is read: the columns that are named, or all."""
+    names = column_names(data)
+    named = [*users, *([] if label is None else [label]), *features]
+    is_named = bool(users and features) and label is not None and set(named) <= set(names)
+    kept = [name for name in names if name in named or not is_named]
+    with Problems() as problems:
+        refuse_twice(problems, names, kept)
+    frame = to_frame(data, kept) if isinstance(data, pd.DataFrame) else to_arrow(data, kept).to_pandas()
+    times = arrow_times(pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"])))
+    with Problems() as problems:
+        refuse_times(problems, times, label)
+        for name in features:
+            refuse_times(problems, {key: kind for key, kind in times.items() if kind == "durations"}, name)
+    return read_table(frame.to_csv(index=False).encode(), FRAME)
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common import wording
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.common.progress import Progress, ShouldStop
@@ -18,10 +19,12 @@ from dpcore.counting import query, spelling
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
+from dpcore.counting.pair_table import count_pairs
 from dpcore.counting.parts import in_memory, refuse_changed
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
+from dpcore.counting.times import refuse_times
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.layout import TableLayout
@@ -78,6 +81,15 @@ def count(
     began = time.monotonic()
     check_roles(source.columns, roles, source.name)
     check_release(roles, provenance)
+    with Problems() as problems_of_times:
+        for column in (roles.value, roles.count, roles.size, roles.users):
+            refuse_times(problems_of_times, source.head.times, column)
+    if roles.kind is TableKind.PAIRS:
+        refuse_changed(source.parts, "since it was looked at")
+        try:
+            return _counted(count_pairs(source, roles, kind_of(provenance), memory_limit, should_stop), began)
+        except StoppedError:
+            return _stopped(began)
     notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
     asked = _as_events(roles)
     counts = roles.kind is TableKind.COUNTS
@@ -184,7 +196,10 @@ def count_table(
     steps = Steps(progress, _queries(roles))
     if roles.value is not None and not table[roles.value].type().is_numeric():
         what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
-        raise refusal(what, remedy="Cast it in a view, or choose another column")
+        remedy = (
+            "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
+        )
+        raise refusal(what, remedy=remedy)
     has_nan = _has_nan(table)
     rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)

@@ -23,6 +23,7 @@ class TableKind(enum.Enum):
     EVENTS = "one row per contribution"
     COUNTS = "one row per user"
     HISTOGRAM = "one row per size"
+    PAIRS = "one row per pair of user and group"
 
 
 class MissingUsers(enum.Enum):
@@ -39,11 +40,11 @@ class Roles:
     Attributes:
         kind: What one row is.
         user: Column that says who (events; counts, where None makes every row a user of its own).
-        count: Column of contributions per user (counts).
+        count: Column of contributions per user (counts), or of rows per pair (pairs).
         size: Column of numbers of contributions (histogram).
         users: Column of how many users have each size (histogram).
-        value: Column of values to release (events, optional).
-        task: Column of tasks, groups or products (events, optional).
+        value: Column of values to release (events, optional), or of their sums (pairs, optional).
+        task: Column of tasks, groups or products (events, optional; pairs).
         missing_users: What to do with rows that name no user (events and counts).
         further_user: Columns that only together with ``user`` say who (events); a row where one of them is
             blank names no user.
@@ -75,8 +76,10 @@ class Roles:
     @property
     def groups(self) -> tuple[str, ...]:
         """The columns that together name a task, group or product; empty where none does."""
-        if self.kind is not TableKind.EVENTS or self.task is None:
+        if self.kind not in (TableKind.EVENTS, TableKind.PAIRS) or self.task is None:
             return ()
+        if self.kind is TableKind.PAIRS:
+            return (self.task,)
         return (self.task, *self.further_task)
 
     @property
@@ -91,6 +94,8 @@ class Roles:
             return needed
         if self.kind is TableKind.COUNTS:
             return {"count": self.count}
+        if self.kind is TableKind.PAIRS:
+            return {"user": self.user, "task": self.task, "count": self.count}
         return {"size": self.size, "users": self.users}
 
     @property
@@ -102,6 +107,7 @@ class Roles:
             possible |= {f"task (column {at})": c for at, c in enumerate(self.groups[1:], 2)}
         else:
             possible = {"user": self.user} if self.kind is TableKind.COUNTS else {}
+            possible |= {"value": self.value} if self.kind is TableKind.PAIRS else {}
         return {role: column for role, column in possible.items() if column is not None}
 
 
@@ -148,8 +154,31 @@ def guess_roles(table: Table) -> Roles:
 
     Never raises on a `Table`; where nothing tells, the first column is taken as the users of an events table.
     """
+    if pairs := _as_pairs(table):
+        return pairs
     columns = [c for c in table.columns if not _is_row_number(table, c)] or list(table.columns)
     return _as_histogram(table, columns) or _as_counts(table, columns) or _as_events(table, columns)
+
+
+PAIRS_HEADER = ("user", "group", "rows")
+"""What the columns are called of pairs that an engine counted; a column `PAIRS_SUM` may follow."""
+PAIRS_SUM = "sum"
+
+
+def _as_pairs(table: Table) -> Roles | None:
+    """Return the roles of a table of pairs as an engine count writes it: its header, and codes in order."""
+    if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
+        return None
+    user, group, rows = PAIRS_HEADER
+    if not all(_mostly_whole(table, name, 1.0) for name in PAIRS_HEADER):
+        return None
+    if not (_sample(table, rows).values >= 1).all():
+        return None
+    steps, group_steps = (np.diff(_sample(table, name).values) for name in (user, group))
+    if (steps < 0).any() or (group_steps[steps == 0] <= 0).any():
+        return None
+    value = PAIRS_SUM if PAIRS_SUM in table.columns else None
+    return Roles(TableKind.PAIRS, user=user, task=group, count=rows, value=value)
 
 
 def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
@@ -288,6 +317,12 @@ def explain_roles(roles: Roles) -> str:
         who = f"users in column {shown(roles.user)}" if roles.user else "no column that says who"
         return (
             f"Read as counts: one row per user, {who}, contributions in column {shown(roles.count or '?')}."
+        )
+    if roles.kind is TableKind.PAIRS:
+        added = f", their sum in column {shown(roles.value)}" if roles.value else ""
+        return (
+            f"Read as pairs that an engine counted: users in column {shown(roles.user or '?')}, groups in column "
+            f"{shown(roles.task or '?')}, the rows of each pair in column {shown(roles.count or '?')}{added}."
         )
     unit = roles.privacy_unit or ("?",)
     who = f"column {shown(unit[0])}" if len(unit) == 1 else f"columns {' and '.join(map(shown, unit))}"

@@ -13,6 +13,7 @@ agrees with itself does not make it true: nothing can check that.
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 
@@ -46,6 +47,14 @@ def is_one(beginning: bytes) -> bool:
     """Whether a file says that it is such a distribution, by its first bytes."""
     start = beginning[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return True if the file at this path says that it is such a distribution."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return is_one(file.read(_HEAD))
 
 
 def sizes_of(pairs: Pairs) -> PairSizes:

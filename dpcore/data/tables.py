@@ -6,8 +6,8 @@ sentences that name its lines; cells that may hold a user id are never quoted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,7 @@ class Table:
         files: Where several files were joined: for each, its first row and its name.
         word: What a line is called in messages.
         layouts: How the files were read, one entry each; empty where nobody knows.
+        times: What the columns hold that are durations, dates or times, by name, where the file says so.
     """
 
     frame: pd.DataFrame
@@ -52,6 +53,7 @@ class Table:
     files: tuple[tuple[int, str], ...] = ()
     word: str = "line"
     layouts: tuple[FileLayout, ...] = ()
+    times: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -127,7 +129,13 @@ def join_tables(tables: list[Table]) -> Table:
         first.header_line,
         tuple((int(at), table.name) for at, table in zip(firsts, tables, strict=True)),
         layouts=tuple(layout for table in tables for layout in table.layouts),
+        times=times_of(tables),
     )
+
+
+def times_of(tables: Sequence[Table]) -> dict[str, str]:
+    """Return the columns that hold durations, dates or times in any of the tables."""
+    return {column: held for table in tables for column, held in table.times.items()}
 
 
 def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:

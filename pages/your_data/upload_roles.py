@@ -31,17 +31,20 @@ ROLES_OF = {
     TableKind.EVENTS: ("user", "value", "task"),
     TableKind.COUNTS: ("user", "count"),
     TableKind.HISTOGRAM: ("size", "users"),
+    TableKind.PAIRS: ("user", "task", "count", "value"),
 }
 OPTIONAL = ("value", "task")
 KINDS = {
     TableKind.EVENTS: "A contribution",
     TableKind.COUNTS: "A user, with a count",
     TableKind.HISTOGRAM: "A size, with its number of users",
+    TableKind.PAIRS: "A pair of user and group",
 }
 KIND_FOLLOWS = {
     TableKind.EVENTS: "A user may have many rows.",
     TableKind.COUNTS: "A column says how many rows they have.",
     TableKind.HISTOGRAM: "So many users have so many rows each.",
+    TableKind.PAIRS: "An engine counted the rows of each.",
 }
 PUBLIC = {
     Disclosure.PRIVATE: "No",

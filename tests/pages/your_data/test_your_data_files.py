@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import tempfile
 import time
 
+import pandas as pd
 import pytest
 
 from dpcore import counting, total
@@ -15,7 +17,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
+from dpcore.counting.__main__ import pairs_csv
 from dpcore.data import pair_distribution, samples
+from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
@@ -459,3 +463,29 @@ def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there
     assert at.button(key=use_button)
     fine(at._run(message))
     assert at.button(key=use_button)
+
+
+def test_pairs_that_an_engine_counted_are_known_by_their_header():
+    shop = samples.load("shop-events")
+    at = panel()
+    fine(at.file_uploader[0].set_value([("pairs.csv", pairs_csv(shop.pairs).encode(), "text/csv")]).run())
+    assert at.radio(key="your_data.upload_kind").value is TableKind.PAIRS
+    assert "Read as pairs that an engine counted" in shown_texts(at)
+    fine(at.button(key="use_upload").click().run())
+    used = data(at)
+    assert used.histogram == shop.histogram
+    assert used.pairs.rows.tolist() == shop.pairs.rows.tolist()
+    go(at, "Per group")
+    assert not at.exception
+
+
+def test_a_duration_is_refused_with_a_unit_to_convert_to():
+    table = pd.DataFrame({"user": ["a", "a", "b"], "duration": pd.to_timedelta([90, 30, 60], "s")})
+    content = io.BytesIO()
+    table.to_parquet(content)
+    at = panel()
+    fine(at.file_uploader[0].set_value([("waits.parquet", content.getvalue(), "")]).run())
+    choose(at, value="duration")
+    fine(at.button(key="use_upload").click().run())
+    assert "holds durations, not numbers" in errors(at)
+    assert "total_seconds" in errors(at)

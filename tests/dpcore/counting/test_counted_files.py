@@ -1,0 +1,129 @@
+"""Files that `sweet-spot count` writes answer as the rows that were counted."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+import dpcore as ss
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.counting import count, open_files
+from dpcore.counting.__main__ import histogram_csv, main, pairs_csv
+from dpcore.counting.frames import to_dataset
+from dpcore.data import pair_distribution, samples
+from dpcore.data.column_roles import TableKind
+from dpcore.dataset import Contribution
+from dpcore.per_group.parameters import Statistic
+from sweet_spot import command
+
+EVENTS = str(samples.FOLDER / "shop_events.csv")
+COLUMNS = {"user": "user_id", "group": "product"}
+
+
+@pytest.fixture(scope="module")
+def events():
+    return to_dataset(EVENTS, **COLUMNS, value="amount")
+
+
+@pytest.fixture
+def pairs(events, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(pairs_csv(events.pairs))
+    return path
+
+
+def bounds_of(reply):
+    return reply.bound, reply.error
+
+
+@pytest.mark.parametrize("statistic", ["rows", "users", "sum"])
+def test_pairs_answer_as_the_rows_that_were_counted(events, pairs, statistic):
+    value = "sum" if statistic == "sum" else None
+    truth = bounds_of(ss.group_bounds(events, epsilon=1, statistic=statistic))
+    named = {"user": "user", "group": "group"}
+    for given in (pairs, pd.read_csv(pairs)):
+        assert (
+            bounds_of(ss.group_bounds(given, **named, value=value, epsilon=1, statistic=statistic)) == truth
+        )
+    assert bounds_of(ss.group_bounds(pairs, value=value, epsilon=1, statistic=statistic)) == truth
+    # Rows of all groups are rows, too.
+    assert to_dataset(pairs, user="user").histogram == events.histogram
+    assert to_dataset(
+        pairs, user="user", contribution=Contribution.DISTINCT_TASKS, group="group"
+    ).histogram == (to_dataset(EVENTS, **COLUMNS, contribution=Contribution.DISTINCT_TASKS).histogram)
+
+
+def test_pairs_answer_in_a_shell(pairs, capsys):
+    truth = str(ss.group_bounds(pairs, epsilon=1))
+    for named in ([], ["--user", "user", "--group", "group"]):
+        assert command.main(["group", str(pairs), *named, "--epsilon", "1"]) == 0
+        assert capsys.readouterr().out == f"{truth}\n"
+    assert main(["--from", EVENTS, "--user", "user_id"]) == 0
+    rows = capsys.readouterr().out
+    assert main(["--from", str(pairs), "--user", "user"]) == 0
+    assert capsys.readouterr().out == rows
+
+
+def test_large_files_of_pairs_are_read_alike(events, pairs):
+    source = open_files([pairs], small_bytes=0)
+    assert not source.complete
+    assert source.roles.kind is TableKind.PAIRS
+    found = count(source, source.roles, Disclosure.PRIVATE).dataset
+    assert found.histogram == events.histogram
+    assert found.pairs.rows.tolist() == events.pairs.rows.tolist()
+    assert found.pairs.sums.tolist() == events.pairs.sums.tolist()
+    with pytest.raises(InvalidInput, match="sums of squares"):
+        ss.group_bounds(found, epsilon=1, statistic=Statistic.MEAN, lower=0, upper=100)
+
+
+def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsys):
+    path = tmp_path / "distribution.json"
+    path.write_text(pair_distribution.to_text(events))
+    truth = bounds_of(
+        ss.group_bounds(pair_distribution.read(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
+    )
+    assert bounds_of(ss.group_bounds(path, epsilon=1)) == truth
+    assert bounds_of(ss.group_bounds([str(path)], user="user", group="group", epsilon=1)) == truth
+    assert command.main(["group", str(path), "--epsilon", "1"]) == 0
+    capsys.readouterr()
+    with pytest.raises(InvalidInput, match="one file"):
+        ss.group_bounds([path, EVENTS], epsilon=1)
+    assert main(["--from", str(path), "--user", "users"]) == 1
+    assert "counted already" in capsys.readouterr().err
+
+
+def test_a_histogram_answers_without_columns(events, tmp_path):
+    path = tmp_path / "histogram.csv"
+    path.write_text(histogram_csv(events))
+    assert to_dataset(path).histogram == events.histogram
+    assert to_dataset(pd.read_csv(path)).histogram == events.histogram
+
+
+def test_cells_that_are_no_codes_are_refused_and_other_tables_are_rows(pairs):
+    table = pd.read_csv(pairs)
+    for column, cell in (("rows", 0), ("user", 0.5), ("sum", float("nan"))):
+        late = pd.concat([table] * 3, ignore_index=True).astype({"rows": float, "user": float})
+        late.loc[len(late) - 1, column] = cell
+        late[["user", "group"]] += 0
+        late["user"] += late.index // len(table) * 1e6
+        with pytest.raises(InvalidInput, match=column):
+            ss.group_bounds(io_path(late, pairs), value="sum", epsilon=1)
+    # Users that are no codes, and pairs that repeat within the first rows, are events.
+    for other in (table.assign(user="u" + table["user"].astype(str)), pd.concat([table.head(3)] * 2)):
+        found = open_files([io_path(other, pairs)])
+        assert found.roles.kind is not TableKind.PAIRS
+    second = pairs.with_name("second.csv")
+    second.write_text(pairs.read_text())
+    with pytest.raises(InvalidInput, match="not those of another"):
+        to_dataset([pairs, second], user="user", group="group")
+
+
+def io_path(table, pairs):
+    written = io.StringIO()
+    table.to_csv(written, index=False)
+    path = pairs.with_name("changed.csv")
+    path.write_text(written.getvalue())
+    return path
