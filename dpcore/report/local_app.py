@@ -13,10 +13,10 @@ import secrets
 import subprocess
 import sys
 import threading
-import webbrowser
 from functools import cache
 from pathlib import Path
 
+from dpcore.common.browser import open_link
 from dpcore.common.errors import refusal
 from dpcore.common.workspace import Workspace
 
@@ -44,9 +44,9 @@ def open_page(content: str, browser: bool, wait: bool) -> str:
     file = os.open(app.workspace.folder / token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(file, "w", encoding="utf-8") as stream:
         stream.write(content)
-    address = f"{app.url}/?{FIELD}={token}"
+    address = f"{app.link}{'&' if '?' in app.link else '/?'}{FIELD}={token}"
     if browser and not os.environ.get("SWEETSPOT_NO_BROWSER"):
-        webbrowser.open(address)
+        open_link(address, app.workspace)
     if wait:
         app.stay(address)
     return address
@@ -90,7 +90,7 @@ class _App:
         for line in self._process.stdout:
             said.append(line)
             if found := re.search(r" is at (http://\S+)", line):
-                self.url = found[1]
+                self.link = found[1]
                 break
         else:
             raise refusal("the app does not start: " + " ".join("".join(said).split())[-1000:])

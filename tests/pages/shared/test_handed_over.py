@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
+from dpcore.common import browser
 from dpcore.common.errors import InvalidInput
 from dpcore.common.workspace import Workspace
 from dpcore.data import samples
@@ -23,7 +24,7 @@ def opened(monkeypatch):
     monkeypatch.setenv(local_app.FOLDER, str(workspace.folder))
 
     class App:
-        url, workspace = "http://127.0.0.1:1", None
+        link, workspace = "http://127.0.0.1:1", None
 
     App.workspace = workspace
     monkeypatch.setattr(local_app, "_started", lambda: App)
@@ -53,6 +54,29 @@ def test_the_page_has_the_answer_the_data_and_the_settings(opened):
     again = driving.begin("Start", open=token)
     assert "opens once" in driving.errors(again)
     assert not again.session_state[keys.LOADED].dataset.is_private
+
+
+def test_the_browser_is_given_a_file_that_leads_to_the_address(monkeypatch):
+    workspace = Workspace()
+    start = "a-start-token-of-a-server"
+
+    class App:
+        link = f"http://127.0.0.1:1/?token={start}"
+
+    App.workspace = workspace
+    monkeypatch.setattr(local_app, "_started", lambda: App)
+    monkeypatch.delenv("SWEETSPOT_NO_BROWSER", raising=False)
+    given = []
+    monkeypatch.setattr(browser, "_can_read_files", lambda: True)
+    monkeypatch.setattr("webbrowser.open", lambda address: given.append(address) or True)
+    address = ss.count_bound([1, 2, 30], epsilon=1).open(wait=False)
+    (file,) = workspace.folder.glob("*.html")
+    assert given == [file.as_uri()]
+    assert file.stat().st_mode & 0o077 == 0
+    assert f'location.replace("{address}")' in file.read_text(encoding="utf-8")
+    assert address.startswith(f"{App.link}&open=")
+    workspace.close()
+    assert not file.exists()
 
 
 def test_a_table_of_the_pages_own_comes_with_its_ranges(opened):
