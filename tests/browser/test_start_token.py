@@ -118,6 +118,7 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         (cookie,) = [one for one in context.cookies() if one["name"].startswith("sweetspot")]
         assert cookie["name"] == f"sweetspot-{url.rpartition(':')[2]}"
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+        assert problems == []
 
         # Path and settings of a link are kept. The cookie of another port takes no place of this one.
         other = helpers.start_app(tmp_path / "log", SWEETSPOT_TOKEN=OTHER_TOKEN)
@@ -129,7 +130,6 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         finally:
             other.stop()
         assert OTHER_TOKEN not in other.output()
-        assert problems == []
 
         # A link on another site comes without the cookie; one on the page that says so brings it.
         link = tmp_path / "link.html"
