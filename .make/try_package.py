@@ -84,7 +84,7 @@ def try_app(command: Path, folder: Path) -> None:
     settings.write_text(HOSTILE, encoding="utf-8")
     (folder / "pages.py").write_text("raise SystemExit('the folder was imported from')", encoding="utf-8")
     with subprocess.Popen(
-        [str(command)],
+        [str(command), "--no-token"],
         cwd=folder,
         env={**os.environ, "SWEETSPOT_NO_BROWSER": "1"},
         stdout=subprocess.PIPE,

@@ -403,7 +403,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
     )
     (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
-    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1"}
+    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1", "SWEETSPOT_TOKEN": ""}
     with subprocess.Popen(
         [sys.executable, str(ROOT / ".make")],
         cwd=tmp_path,
@@ -467,7 +467,7 @@ def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_
         with subprocess.Popen(
             [sys.executable, "-c", SECOND.format(root=ROOT, taken=taken)],
             cwd=tmp_path,
-            env={**os.environ, "SWEETSPOT_NO_BROWSER": "1"},
+            env={**os.environ, "SWEETSPOT_NO_BROWSER": "1", "SWEETSPOT_TOKEN": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -47,8 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run with the arguments of a command line; returns the exit code."""
     first, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
-        if not first:
-            return _start_app()
+        if first in {"", "--no-token"} and not rest:
+            return _start_app([first])
         if arguments is None and (first == "count" or first in COMMANDS):
             from dpcore.counting.__main__ import end_on_signals
 
@@ -65,13 +65,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-def _start_app() -> int:
+def _start_app(arguments: list[str]) -> int:
     from sweet_spot import launch
 
     if importlib.util.find_spec("streamlit") is None:
         print(_NO_APP, file=sys.stderr)
         return 1
-    return launch.main()
+    return launch.main(arguments)
 
 
 def _ask(command: str, arguments: list[str]) -> int:
@@ -113,8 +113,9 @@ def _explain(arguments: list[str]) -> int:
     ]
     parser = argparse.ArgumentParser(
         prog="sweet-spot",
-        usage="sweet-spot [COMMAND ...]",
-        description="Without a command it starts the app here and opens it in the browser.\n\n"
+        usage="sweet-spot [--no-token | COMMAND ...]",
+        description="Without a command it starts the app here and opens it in the browser. With\n"
+        "--no-token everybody who reaches the app on this computer can use it.\n\n"
         "commands:\n" + "\n".join(told),
         epilog="sweet-spot COMMAND --help says what a command takes.",
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),

@@ -3,8 +3,9 @@
     sweet-spot                       where the package is installed
     .venv/bin/python .make           in a checkout
 
-The server listens on 127.0.0.1 only, on port 8501 or the next free one. With SWEETSPOT_NO_BROWSER set, the
-address is only printed. Ctrl-C stops the server.
+The server listens on 127.0.0.1 only, on port 8501 or the next free one. It answers only a browser that was given the
+token of this start: SWEETSPOT_TOKEN, or a random one; with ``--no-token`` it answers all. With SWEETSPOT_NO_BROWSER
+set, the link with the token is only printed. Ctrl-C stops the server.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -19,10 +21,13 @@ import sys
 import threading
 import time
 import urllib.request
-import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpcore.common.workspace import Workspace
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE if (_HERE / "app.py").is_file() else _HERE.parents[1]
@@ -33,6 +38,7 @@ PORTS_TRIED = 50
 START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
+NO_TOKEN = "--no-token"
 PORT_TAKEN = "is not available"
 """What Streamlit says of a port that it cannot have, before it ends."""
 
@@ -82,20 +88,32 @@ def server_command(port: int) -> list[str]:
     return [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
 
 
-def server_environment() -> dict[str, str]:
+def choose_token() -> str:
+    """Return the token of this start: that of the environment, or 192 random bits; empty for a public demo."""
+    # As `pages.shared.base.demo.is_served` has it, whose package is not imported here.
+    if os.environ.get("SWEETSPOT_SERVED", "").strip() not in {"", "0"}:
+        return ""
+    return os.environ.get("SWEETSPOT_TOKEN", secrets.token_urlsafe(24))
+
+
+def server_environment(token: str = "") -> dict[str, str]:
     """The environment of the server: local, with its output unbuffered, and knowing in which folder a person is.
+
+    The token stands here, as everybody on this computer can read the arguments of a process.
 
     Matrices here are tall and narrow, and searches run side by side: threads inside the linear algebra only get
     in each other's way (measured on two busy cores: five times slower with them).
     """
     own = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
+    own["SWEETSPOT_TOKEN"] = token
     return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
 
 
-def answers(url: str, timeout: float = 2.0) -> bool:
+def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Whether a GET of the address succeeds."""
+    request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
-    with contextlib.suppress(OSError, ValueError), _direct.open(url, timeout=timeout) as response:
+    with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
 
@@ -154,16 +172,28 @@ def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None
     raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
 
 
-def open_browser(url: str) -> None:
-    """Open the address in the person's browser, where there is one with a window."""
-    if os.environ.get("SWEETSPOT_NO_BROWSER"):
-        return
-    windowed = not sys.platform.startswith("linux") or any(
+def open_browser(link: str) -> Workspace | None:
+    """Open the link in the person's browser, where there is one with a window.
+
+    Returns:
+        The folder whose file leads the browser to the link; None if no browser was opened.
+    """
+    from dpcore.common.browser import open_link
+    from dpcore.common.errors import InvalidInput
+    from dpcore.common.workspace import Workspace
+
+    has_window = not sys.platform.startswith("linux") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     )
     # Without a window, `webbrowser` would take over the terminal with a text browser.
-    if windowed:
-        webbrowser.open(url)
+    if os.environ.get("SWEETSPOT_NO_BROWSER") or not has_window:
+        return None
+    with contextlib.suppress(InvalidInput):  # No room for a file.
+        workspace = Workspace()
+        if open_link(link, workspace):
+            return workspace
+        workspace.close()
+    return None
 
 
 def stop(server: subprocess.Popen[str]) -> None:
@@ -185,12 +215,12 @@ def remove_left() -> None:
     remove_abandoned()
 
 
-def _start(port: int) -> tuple[subprocess.Popen[str], Output]:
+def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
     """A server that is starting, and what it says."""
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
-        env=server_environment(),
+        env=server_environment(token),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -202,11 +232,12 @@ def _start(port: int) -> tuple[subprocess.Popen[str], Output]:
     return server, Output(server.stdout)
 
 
-def serve() -> int:
+def serve(token: str) -> int:
     """Start the server, warm it, open the browser, and stay until the server ends."""
     port = choose_port()
     print("Starting Sweet Spot ...", flush=True)
-    server, output = _start(port)
+    server, output = _start(port, token)
+    workspace: Workspace | None = None
     try:
         while True:
             url = f"http://{HOST}:{port}"
@@ -220,15 +251,20 @@ def serve() -> int:
                 if PORT_TAKEN not in last:
                     raise StartError(f"{error}. Its last output:\n\n{last or '(nothing)'}") from None
                 port = choose_port(port + 1)
-                server, output = _start(port)
+                server, output = _start(port, token)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
-        warmed = answers(f"{url}/_stcore/script-health-check", timeout=WARM_LIMIT)
+        warmed = answers(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
         if not warmed:
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
             print(output.last(), file=sys.stderr)
         output.echo = True
-        print(f"Sweet Spot is at {url} (Ctrl-C stops it).", flush=True)
-        open_browser(url)
+        link = f"{url}/?token={token}" if token else url
+        workspace = open_browser(link)
+        print(f"Sweet Spot is at {link if workspace is None else url} (Ctrl-C stops it).", flush=True)
+        if workspace is not None and token:
+            print(
+                "If no page opens, start it with SWEETSPOT_NO_BROWSER=1: it then prints the link.", flush=True
+            )
         output.wait()
         code = server.wait()
         print(f"The server ended by itself (exit code {code}).", file=sys.stderr)
@@ -238,6 +274,8 @@ def serve() -> int:
             signal.signal(number, signal.SIG_IGN)
         output.echo = False
         stop(server)
+        if workspace is not None:
+            workspace.close()
         remove_left()
 
 
@@ -253,7 +291,7 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Run until stopped; the exit code is 0 when a person stopped it."""
     if os.environ.get("SWEETSPOT_HANDED_OVER"):
         threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -261,7 +299,7 @@ def main() -> int:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)
     try:
-        return serve()
+        return serve("" if NO_TOKEN in arguments else choose_token())
     except StartError as error:
         print(f"Sweet Spot could not start: {error}", file=sys.stderr)
         return 1
@@ -271,4 +309,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

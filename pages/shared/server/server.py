@@ -15,12 +15,14 @@ from typing import Any
 from starlette.formparsers import MultiPartParser
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
+from streamlit.config import get_option
 
 from dpcore.common import workspace
 from pages.shared.base import demo
 from pages.shared.figure import serving
 from pages.shared.server.frontend import Frontend
 from pages.shared.server.guard import Guard
+from pages.shared.server.start_token import TOKEN, StartToken, start_token
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
 # thousands of times; with more threads these spin while they wait for each other. Measured on two cores: the best
@@ -55,10 +57,16 @@ def middleware() -> list[Middleware]:
     """
     try:
         public = demo.public_origins()
+        token = start_token()
     except demo.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
+    if token and TOKEN not in os.environ:
+        # Started without the launcher, which would have chosen the token and opened the link.
+        link = f"http://127.0.0.1:{get_option('server.port')}/?token={token}"
+        print(f"Sweet Spot opens with this link only: {link}", flush=True)
     return [
         Middleware(Guard, public=public, served=demo.is_served()),
+        Middleware(StartToken, token=token),
         Middleware(Frontend),
         *serving.MIDDLEWARE,
     ]
