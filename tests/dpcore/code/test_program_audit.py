@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
+import sqlglot
 
 from dpcore.code import Choice, Library, Released, write
+from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from tests.dpcore.code import audit, together
@@ -111,6 +115,54 @@ def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Li
     assert not seen.printed
     assert not seen.inputs
     assert "p1" not in seen.ending
+
+
+VECTORS = [name for name, chosen in EVERY.items() if chosen.max_norm is not None]
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_bigquery_lists_the_public_groups_and_no_cell_stops_it(name: str, folder: Path) -> None:
+    chosen = replace(EVERY[name], **PRIVATE)
+    sql = write(chosen, Library.BIGQUERY).text
+    assert _keys(sql, audit.table(*audit.ROWS), folder) == []
+    listed = sql.replace("ARRAY<STRING>[]", "ARRAY<STRING>['p1', 'p2', 'nobody']")
+    tables = {title: content for title, content in audit.neighbours(False).items() if title in audit.FEW}
+    tables |= audit.EMPTY
+    found = {title: _keys(listed, content, folder) for title, content in tables.items()}
+    assert all(groups == ["nobody", "p1", "p2"] for groups in found.values()), found
+
+
+def _for_duckdb(sql: str) -> str:
+    """Return the first statement with a table of the name events."""
+    text = sqlglot.transpile(sql, read="bigquery", write="duckdb")[0]
+    text = text.replace('"your_project"."your_dataset"."events"', "events")
+    return text.replace("your_project.your_dataset.events", "events")
+
+
+def _keys(sql: str, content: str, folder: Path) -> list[str]:
+    """Groups that the statement answers for, whose totals are finite and within the bound of the listed ones."""
+    (folder / audit.FILE).write_text(content, encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE events AS SELECT * FROM read_csv('{audit.FILE}', all_varchar=true)")
+        rows = connection.execute(_for_duckdb(sql)).fetchall()
+    assert all(0.0 <= total < 1e6 for _, total in rows)
+    return sorted(group for group, _ in rows)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
+    chosen = replace(EVERY[name], **PRIVATE)
+    sql = write(chosen, Library.BIGQUERY).text
+    if not sql or chosen.released not in OF_VALUES:
+        return
+    (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
+    cells = ("7.5", "secret", "", "inf", "nan", "1,234", "1e301")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE events (user_id VARCHAR, product VARCHAR, amount VARCHAR)")
+        connection.executemany("INSERT INTO events VALUES ('x', 'p1', ?)", [[cell] for cell in cells])
+        rows = connection.execute(_for_duckdb(inner)).fetchall()
+    expected = [chosen.lower if chosen.public_counts else None] * 6
+    assert [amount for *_, amount in rows] == [7.5, *expected]
 
 
 def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
