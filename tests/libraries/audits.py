@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from tests.libraries import truth
 
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
 SEVERAL = "several releases"
+FEWEST = (audit.FIRST, "all of this in one user", "one user")
+"""Tables for the slowest library, besides the table itself and the one without rows."""
 Silenced = Callable[[audit.Run], Any]
 """A context in which a library's noise is a constant; it records what the noise is added to, where that is in reach."""
 
@@ -24,7 +26,14 @@ def programs(library: Library) -> list[str]:
     return [*truth.programs(library), SEVERAL]
 
 
-def check(name: str, library: Library, folder: Path, silenced: Silenced, lost: Callable[..., float]) -> None:
+def check(
+    name: str,
+    library: Library,
+    folder: Path,
+    silenced: Silenced,
+    lost: Callable[..., float],
+    tables: Collection[str] = (*audit.FEW, *audit.EMPTY),
+) -> None:
     """Run a program on the table, its neighbours and tables of at most one user.
 
     Args:
@@ -33,6 +42,7 @@ def check(name: str, library: Library, folder: Path, silenced: Silenced, lost: C
         folder: The working folder.
         silenced: See `Silenced`.
         lost: What the recorded draws of two runs lose, as a share of the budget.
+        tables: Those to run it on.
     """
     asked: Any = together.several(NoiseKind.LAPLACE, **PRIVATE)
     if name != SEVERAL:
@@ -43,7 +53,7 @@ def check(name: str, library: Library, folder: Path, silenced: Silenced, lost: C
     assert base.ending == "0"
     problems = {}
     for neighbour, content in audit.neighbours(read.public_counts).items():
-        if neighbour not in audit.FEW:
+        if neighbour not in tables:
             continue
         seen = audit.run(text, content, folder, silenced)
         problem = audit.difference(base, seen)
@@ -52,7 +62,10 @@ def check(name: str, library: Library, folder: Path, silenced: Silenced, lost: C
             problem = "" if share <= 1.0 + 1e-6 else f"the draws lose {share} times the budget"
         problems[neighbour] = problem
     nobody = audit.run(text, audit.table(), folder, silenced)
+    problems["no row"] = "" if nobody.ending.startswith(("0", "SystemExit")) else nobody.ending
     for title, content in audit.EMPTY.items():
+        if title not in tables:
+            continue
         seen = audit.run(text, content, folder, silenced)
         problems[title] = "" if read.public_counts else audit.difference(nobody, seen)
         if not seen.ending.startswith("0" if not read.public_counts else ("0", "SystemExit")):
