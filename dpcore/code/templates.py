@@ -51,7 +51,10 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         choice: What is carried away; the template sees it under this name.
         more: What else the template needs, or sees in place of the choice's own.
     """
-    layout = choice.read_as
+    layout, private = choice.read_as, not choice.of_public_data
+    # Programs for private data always read marks between thousands: else one cell would decide what they say.
+    usual_mark = "." if private else ""
+    decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name) or usual_mark)}
     usual = {
         "choice": choice,
         "released": choice.released.name,
@@ -63,8 +66,9 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         "layout": layout,
         "kinds": [file.kind.name for file in layout.files],
         "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
-        "marks": any(layout.decimal(column) for column in choice.number_columns),
-        "decimals": {name: mark for name in choice.number_columns if (mark := layout.decimal(name))},
+        "private": private,
+        "marks": bool(decimals),
+        "decimals": decimals,
         "number_columns": choice.number_columns,
     }
     return render(Path(__file__).with_name(library), **(usual | more)).rstrip("\n")
