@@ -24,8 +24,8 @@ from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
-_LARGEST = 1e300
-"""Larger amounts, infinities and NaN are no numbers: a sum of them would not be finite."""
+_LARGEST = 1e100
+"""Larger amounts, infinities and NaN count as no number: their sums and squares would not be finite."""
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
@@ -99,10 +99,9 @@ def _about_rows(choice: Choice) -> list[str]:
     if choice.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.released in OF_VALUES:
-        unread = "counts as the lower end of the range" if choice.public_counts else "is left out"
         notes.append(
-            f"A row {unread} if its value is no finite number: NULL, text, or a number with a mark between thousands "
-            "or a decimal comma. Load the column as numbers."
+            f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
+            f"{_unread(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
@@ -159,13 +158,19 @@ def _statements(choice: Choice) -> str:
         value=value,
         number=f"SAFE_CAST({value} AS FLOAT64)",
         largest=_LARGEST,
+        unread=_unread(choice),
         group=group,
         public_rows=common.PUBLIC_ROWS,
         amount={Released.GROUP_COUNTS: "1.0", Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
-            choice.released, f"LEAST(GREATEST(SUM({value}), 0.0), 1e150)"
+            choice.released, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
         ),
         **mean,
     )
+
+
+def _unread(choice: Choice) -> float:
+    """Return what stands for a value that is no finite number: the lower end of the range, or nothing to add."""
+    return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 
 def _of_mean(choice: Choice) -> dict[str, float | str]:

@@ -15,8 +15,6 @@ from tests.libraries import truth
 
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
 SEVERAL = "several releases"
-FEWEST = (audit.FIRST, "all of this in one user", "one user")
-"""Tables for the slowest library, besides the table itself and the one without rows."""
 Silenced = Callable[[audit.Run], Any]
 """A context in which a library's noise is a constant; it records what the noise is added to, where that is in reach."""
 

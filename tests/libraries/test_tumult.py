@@ -128,4 +128,4 @@ AUDITED = ("groups", "sum", "mean, cap, private counts", audits.SEVERAL)
 def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # What Tumult adds noise to is out of reach: its session bounds it.
-    audits.check(name, Library.TUMULT, tmp_path, silenced, lambda *_: 0.0, audits.FEWEST)
+    audits.check(name, Library.TUMULT, tmp_path, silenced, lambda *_: 0.0, audit.FEWEST)

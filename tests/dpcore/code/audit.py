@@ -60,7 +60,9 @@ FIRST = "a user in the first rows"
 PRINTED_ONLY = ("names like nothing", FIRST)
 """Neighbours of which only what is printed is compared: three users, and one who changes the order of the groups."""
 FEW = ("one user less", "a user with very many rows", "all of this in one user", *PRINTED_ONLY, *REPLACED)
-"""Neighbours for slow libraries."""
+"""Neighbours for most releases."""
+FEWEST = (FIRST, "all of this in one user", "a text cell", "no row", "one user")
+"""Tables for what is slow."""
 
 
 @dataclass
