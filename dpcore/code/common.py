@@ -167,7 +167,13 @@ def with_readers(needs: str, choice: Choice) -> str:
 def reading_differences(choice: Choice) -> list[str]:
     """How the data are read: as Sweet Spot does, and where that ends."""
     differences = []
-    if choice.number_columns:
+    if choice.number_columns and not choice.of_public_data:
+        differences.append(
+            "Sweet Spot refuses a cell that must hold a number and holds none, while this program replaces it or leaves "
+            "its row out, by the rule above. Nobody's cells decide whether the program ends. Correct such cells before "
+            "you run it, or they distort the release."
+        )
+    elif choice.number_columns:
         differences.append(
             "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
             "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "

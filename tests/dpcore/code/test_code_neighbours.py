@@ -1,0 +1,239 @@
+"""Programs for private data end alike on neighbouring tables: exit code, stderr and the form of what they print."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpcore.code import Choice, Library, Released, write
+from dpcore.code.choice import Rule
+from dpcore.code.several import Part, Several
+from dpcore.common.privacy import Disclosure
+from dpcore.counting import count, open_files
+from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.layout import FileKind, FileLayout, TableLayout
+from tests.dpcore.code.choices import EVERY
+
+LIBRARIES = [Library.PYTHON, Library.OPENDP]
+HEADER = "user_id,product,amount\n"
+ROWS = "".join(f"u{user},p{group},{10 * user + group}.5\n" for user in range(6) for group in range(2))
+EXTREME = (
+    'new,mine alone,7\nnew,p1,-7\nnew,p1,seven\nnew,p1,\nnew,p0,NA\nnew,p1,"1,234"\nnew,p1,1e308\nnew,p1,-1e308\n'
+    "new,p0,1e999\nnew,p0,inf\nnew,p0,nan\nnew,p2,1e18\nnew,p1\nnew,p1,1,2,3,4\nnew,,3\n"
+)
+NEIGHBOURS = {
+    "an extreme user more": ROWS + EXTREME,
+    "header alone": "",
+    "nobody named": ",p1,3\n ,p0,4\n",
+}
+PRIVATE = {
+    name: replace(chosen, disclosure=Disclosure.PRIVATE)
+    for name, chosen in EVERY.items()
+    if chosen.released not in (Released.MODEL, Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+}
+OPENDP = (  # The plan below holds the others.
+    "mean, smooth, private counts",
+    "groups",
+    "sums per group, capped, Gaussian",
+    "sums per group, scaled, Gaussian",
+    "rows per group, capped",
+    "means per group",
+)
+MEDIAN = replace(PRIVATE["quantile, cap"], quantiles=(0.5,), neighbours=PRIVATE["sum"].neighbours)
+PLANNED = {name: PRIVATE[name] for name in ("mean, cap, private counts", "groups", "sums per group")}
+PLAN = Several(
+    tuple(Part(name, chosen, 2**16) for name, chosen in {**PLANNED, "median": MEDIAN}.items()), 1.0, 1.0
+)
+PROGRAMS: list[tuple[str, Choice | Several, Library]] = [
+    *((name, chosen, Library.PYTHON) for name, chosen in PRIVATE.items()),
+    *((name, PRIVATE[name], Library.OPENDP) for name in OPENDP),
+    ("plan", PLAN, Library.PYTHON),
+    ("plan", PLAN, Library.OPENDP),
+]
+
+
+def program(chosen: Choice | Several, library: Library) -> str:
+    """Return the program with the public list of groups written into it."""
+    return write(chosen, library).text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1", "p2"]')
+
+
+def form(printed: str) -> str:
+    """Return what was printed with every number replaced by one letter and signs left out."""
+    words = re.sub(r"(?<!\w)[-+]?\d+\.?\d*(?:e[-+]?\d+)?", "N", printed)
+    return re.sub(r"\W+", " ", words)
+
+
+def run(text: str) -> tuple[str, str, str]:
+    """Return how the program ended, what it wrote to stderr, and the form of what it printed."""
+    out, err, end = io.StringIO(), io.StringIO(), "0"
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        warnings.catch_warnings(record=True) as seen,
+    ):
+        warnings.simplefilter("default")
+        try:
+            exec(compile(text, "program", "exec"), {})
+        except BaseException as error:
+            end = repr(error)
+    return end, err.getvalue() + "".join(sorted({str(one.message) for one in seen})), form(out.getvalue())
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "chosen", "library"), PROGRAMS)
+def test_one_user_does_not_decide_how_a_program_ends(
+    name: str, chosen: Choice | Several, library: Library, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The search for a scale looks at no data, and takes most of the time.
+    monkeypatch.setattr("opendp.prelude.binary_search_param", lambda make, d_in, d_out: 1e9)
+    text = program(chosen, library)
+    ends = {}
+    for table, rows in {"as it is": ROWS, **NEIGHBOURS}.items():
+        (here / "shop_events.csv").write_text(HEADER + rows)
+        ends[table] = run(text)
+    assert ends["as it is"][0] == "0"
+    assert {table: end for table, end in ends.items() if end != ends["as it is"]} == {}
+
+
+def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(here: Path) -> None:
+    (here / "program.py").write_text(program(PRIVATE["means per group"], Library.PYTHON))
+    ends = []
+    for rows in (ROWS, ROWS + EXTREME, ""):
+        (here / "shop_events.csv").write_text(HEADER + rows)
+        ended = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
+        ends.append((ended.returncode, ended.stderr, form(ended.stdout)))
+    assert ends == [(0, "", " p0 N p1 N p2 N ")] * 3
+
+
+def results(chosen: Choice | Several, library: Library) -> dict[str, Any]:
+    """Return what the names of a program are bound to after it ran."""
+    names: dict[str, Any] = {}
+    exec(compile(program(chosen, library), "program", "exec"), names)
+    return names
+
+
+BOTH = pytest.mark.parametrize("library", LIBRARIES)
+
+
+@BOTH
+def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, here: Path) -> None:
+    """Of 50 users, each is in one listed group and in four others; the bound is one group."""
+    rows = [f"u{user},{group},1" for user in range(50) for group in ("p1", *"abcd")]
+    (here / "shop_events.csv").write_text(HEADER + "\n".join(rows))
+    chosen = replace(PRIVATE["groups"], max_groups=1, epsilon=1000.0)
+    names = results(chosen, library)
+    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else list(names["noisy"])
+    assert noisy == pytest.approx([0, 50, 0], abs=1)
+    planned = results(Several((Part("users", chosen, 2**20),), 1000.0, 1000.0), library)["released"]["users"]
+    assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
+
+
+@BOTH
+def test_an_unreadable_amount_counts_as_the_lower_bound_or_as_nothing(library: Library, here: Path) -> None:
+    """One row in two of each user holds no number."""
+    cells = ["seven", "", "nan", "inf", "1.2.3"]
+    rows = [f"u{user},p1,{cell}" for user in range(500) for cell in (cells[user % 5], '"1,025"')]
+    (here / "shop_events.csv").write_text(HEADER + "\n".join(rows))
+    mean = replace(PRIVATE["mean, cap, private counts"], lower=25.0, upper=2_000.0, epsilon=1000.0)
+    assert results(mean, library)["mean"] == pytest.approx((25.0 + 1_025.0) / 2.0, abs=5.0)
+    total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0)
+    assert results(total, library)["total"] == pytest.approx(500 * 1_025.0, abs=100.0)
+
+
+@BOTH
+def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(library: Library, here: Path) -> None:
+    """A sum with 1e90 in it loses the smaller amounts: the cap must not be computed from their difference."""
+    chosen = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
+    bound = chosen.max_norm
+    assert bound is not None
+    (here / "shop_events.csv").write_text(HEADER + f"new,p0,{0.9 * bound}\nnew,p1,1e90\n")
+    names = results(chosen, library)
+    pairs = names["pairs"]
+    amounts = [float(amount) for amount in pairs["amount"]]
+    assert math.hypot(*amounts) == pytest.approx(bound)
+    assert math.hypot(*amounts) <= bound
+
+
+@pytest.mark.parametrize("disclosure", list(Disclosure))
+def test_the_text_of_a_program_does_not_depend_on_marks_between_thousands(
+    disclosure: Disclosure, here: Path
+) -> None:
+    texts = []
+    roles = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
+    for rows in (ROWS, ROWS + 'new,p1,"1,234"\n'):
+        (here / "shop_events.csv").write_text(HEADER + rows)
+        data = count(open_files([here / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
+        assert data is not None
+        assert data.layout is not None
+        chosen = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
+        plan = Several((Part("sum", chosen, 2**20),), 1.0, 1.0)
+        texts.append([write(one, library).text for one in (chosen, plan) for library in LIBRARIES])
+    assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
+
+
+FILES = {
+    "a key that nobody has": (
+        FileLayout("events.jsonl", FileKind.JSON),
+        '{"user_id": "a", "product": "p1", "amount": 3}\n',
+        "",
+        '{"user_id": "a"}\n{"other": 1}\n',
+    ),
+    "blanks between fields": (
+        FileLayout("events.dat", separator=" +"),
+        "user_id product amount\na p1 3\n",
+        "user_id product amount\n",
+        "user_id product amount\na p1 3\nb p1\nc p1 2 3 4 5\n",
+    ),
+    "no header": (
+        FileLayout("events.dat", separator="::", names=("user_id", "product", "amount")),
+        "a::p1::3\n",
+        "",
+        "a::p1::3\nb\n",
+    ),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", FILES)
+def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library, here: Path) -> None:
+    layout, *contents = FILES[name]
+    chosen = replace(
+        PRIVATE["means per group"], file=layout.name, layout=TableLayout((layout,), (("amount", ""),))
+    )
+    ends = []
+    for content in contents:
+        (here / layout.name).write_text(content)
+        ends.append(run(program(chosen, library)))
+    assert ends == [("0", "", ends[0][2])] * 3
+
+
+@pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
+def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None:
+    rule = Rule(
+        bounds_by=bounds_by, clip=1.0, one=2.0, count_noise=1.0, number_noise=0.0, momentum=0.5, travel=1.0,
+        longest=1.0, settled=3, fade=0.9, agreeing=2.0, moving=2.0, growth=1.1, most_growth=4.0, start=2.0,
+        clipped=1.0, turn=1.0, largest=1.0, ends=(1.0, 8.0),
+    )  # fmt: skip
+    classifier = PRIVATE["classifier"]
+    assert classifier.training is not None
+    ends = []
+    for rows in (ROWS, ROWS + EXTREME, ""):
+        (here / "shop_events.csv").write_text(HEADER + rows)
+        training = replace(classifier.training, rule=rule)
+        ends.append(run(program(replace(classifier, training=training), Library.PYTHON)))
+    assert ends == [("0", "", ends[0][2])] * 3
