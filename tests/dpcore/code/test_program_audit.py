@@ -22,11 +22,7 @@ MATRIX = "regression_matrix.parquet"
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
 LIBRARIES = (Library.PYTHON, Library.OPENDP)
 RELEASES = [(name, library) for name in EVERY for library in LIBRARIES if write(EVERY[name], library).text]
-SEVERAL = [
-    (NoiseKind.LAPLACE, Library.PYTHON),
-    (NoiseKind.GAUSSIAN, Library.PYTHON),
-    (NoiseKind.GAUSSIAN, Library.OPENDP),
-]
+SEVERAL = [(NoiseKind.LAPLACE, Library.PYTHON), (NoiseKind.GAUSSIAN, Library.OPENDP)]
 
 
 def _program(name: str, library: Library) -> str:
@@ -39,7 +35,7 @@ def _program(name: str, library: Library) -> str:
     return audit.filled(write(chosen, library).text)
 
 
-ALL_NEIGHBOURS = ("sums per group", "mean, cap", "groups")
+ALL_NEIGHBOURS = ("sums per group",)
 """Releases that plain Python runs on every neighbour."""
 
 
@@ -48,7 +44,8 @@ def _tables(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the neighbours to run a program on, and the tables of at most one user."""
     chosen = asked if isinstance(asked, Choice) else asked.read
-    few = audit.FEWEST if library is Library.OPENDP else (*audit.FEW, *audit.EMPTY)
+    quick = library is Library.PYTHON and isinstance(asked, Choice)
+    few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Library.PYTHON:
         return audit.neighbours(chosen.public_counts), audit.EMPTY
     neighbours = {
