@@ -169,9 +169,9 @@ def reading_differences(choice: Choice) -> list[str]:
     differences = []
     if choice.number_columns and not choice.of_public_data:
         differences.append(
-            "Sweet Spot refuses a cell that must hold a number and holds none, while this program replaces it or leaves "
-            "its row out, by the rule above. Nobody's cells decide whether the program ends. Correct such cells before "
-            "you run it, or they distort the release."
+            "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
+            "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
+            "distort the release."
         )
     elif choice.number_columns:
         differences.append(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from dpcore.code import Choice, Library, Released, write
@@ -161,7 +162,7 @@ def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(library: 
     chosen = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
     bound = chosen.max_norm
     assert bound is not None
-    (here / "shop_events.csv").write_text(HEADER + f"new,p0,{0.9 * bound}\nnew,p1,1e90\n")
+    (here / "shop_events.csv").write_text(HEADER + f"new,p0,{0.5 * bound}\nnew,p1,1e90\n")
     names = results(chosen, library)
     pairs = names["pairs"]
     amounts = [float(amount) for amount in pairs["amount"]]
@@ -220,6 +221,25 @@ def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library,
         (here / layout.name).write_text(content)
         ends.append(run(program(chosen, library)))
     assert ends == [("0", "", ends[0][2])] * 3
+
+
+@BOTH
+def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Library, here: Path) -> None:
+    layout = TableLayout((FileLayout("shop_events.csv"),), missing_is_a_user=True)
+    text = program(replace(PRIVATE["means per group"], layout=layout), library)
+    ends = []
+    for rows in (ROWS, ROWS + EXTREME, ",p1,3\n", ""):
+        (here / "shop_events.csv").write_text(HEADER + rows)
+        ends.append(run(text))
+    assert ends == [("0", "", ends[0][2])] * 4
+
+
+@pytest.mark.parametrize("cell", ["seven", "inf", "1e999"])
+def test_a_label_that_is_no_number_stops_no_regression(cell: str, here: Path) -> None:
+    chosen = replace(EVERY["coefficients"], disclosure=Disclosure.PRIVATE)
+    (here / "shop_events.csv").write_text(HEADER + f"a,p1,7\nb,p1,{cell}\n")
+    pd.DataFrame({"row": [0, 1], "user_code": [0, 1], "x": 1.0}).to_parquet("regression_matrix.parquet")
+    assert results(chosen, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
 
 
 @pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
