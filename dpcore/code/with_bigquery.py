@@ -24,6 +24,8 @@ from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
+_LARGEST = 1e100
+"""Larger amounts, infinities and NaN count as no number: their sums and squares would not be finite."""
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
@@ -98,8 +100,8 @@ def _about_rows(choice: Choice) -> list[str]:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.released in OF_VALUES:
         notes.append(
-            "Rows whose value is NULL are left out here, where Sweet Spot refuses such cells; a value with a mark "
-            "between thousands, or with a decimal comma, stops the query. Load the column as numbers."
+            f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
+            f"{_unread(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
@@ -140,6 +142,9 @@ def _about_bounds(choice: Choice) -> list[str]:
 def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
     group = sql_name(choice.group_column)
+    named = [*names, group] if choice.released in PER_GROUP else names
+    value = sql_name(choice.value_column)
+    of_values = choice.released in OF_VALUES
     mean = _of_mean(choice) if choice.released in (Released.MEAN, Released.GROUP_MEANS) else {}
     return templates.program(
         "with_bigquery.sql",
@@ -149,15 +154,23 @@ def _statements(choice: Choice) -> str:
         unit_columns=", ".join(names),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in names),
         table=sql_table(choice.table),
-        named=list(dict.fromkeys([*names, *([group] if choice.released in PER_GROUP else [])])),
-        value=sql_name(choice.value_column),
+        named=[name for name in dict.fromkeys(named) if not (of_values and name == value)],
+        value=value,
+        number=f"SAFE_CAST({value} AS FLOAT64)",
+        largest=_LARGEST,
+        unread=_unread(choice),
         group=group,
         public_rows=common.PUBLIC_ROWS,
         amount={Released.GROUP_COUNTS: "1.0", Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
-            choice.released, f"GREATEST(SUM(CAST({sql_name(choice.value_column)} AS FLOAT64)), 0.0)"
+            choice.released, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
         ),
         **mean,
     )
+
+
+def _unread(choice: Choice) -> float:
+    """Return what stands for a value that is no finite number: the lower end of the range, or nothing to add."""
+    return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 
 def _of_mean(choice: Choice) -> dict[str, float | str]:
@@ -165,7 +178,7 @@ def _of_mean(choice: Choice) -> dict[str, float | str]:
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    inside = f"LEAST(GREATEST(CAST({sql_name(choice.value_column)} AS FLOAT64), {choice.lower!r}), {choice.upper!r})"
+    inside = f"LEAST(GREATEST({sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
     bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
         "start": start,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dpcore.code import Library, Released
 from dpcore.common.noise_error import NoiseKind
-from tests.dpcore.code import files, together
-from tests.libraries import truth
+from tests.dpcore.code import audit, files, together
+from tests.libraries import audits, truth
 
 
 @pytest.mark.usefixtures("folder")
@@ -55,3 +59,35 @@ def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_pla
     for nasty in files.NASTY.values():
         together.check_file(nasty, Library.PIPELINEDP, tmp_path)
     together.check_scale(Library.PIPELINEDP, NoiseKind.LAPLACE, tmp_path)
+
+
+@contextlib.contextmanager
+def silenced(run: audit.Run) -> Iterator[None]:
+    """Record what PipelineDP adds noise to, and return a constant; its trees of percentiles are out of reach."""
+    from pipeline_dp import dp_computations
+
+    def constant(mechanism: Any, exact: Any) -> float:
+        run.inputs.append((mechanism, [float(exact)]))
+        return 1e6
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dp_computations.AdditiveMechanism, "add_noise", constant)
+        patch.setattr(dp_computations, "compute_dp_quantiles", lambda *_, **__: [1e6, 1e6])
+        yield
+
+
+def lost(asked: Any, one: audit.Run, other: audit.Run) -> float:
+    """What the draws lose of epsilon; of delta with Gaussian noise, whose parameter is its standard deviation."""
+    moved = [
+        abs(a - b) / at.noise_parameter for (at, [a]), (_, [b]) in zip(one.inputs, other.inputs, strict=True)
+    ]
+    assert all(map(math.isfinite, moved))
+    if asked.noise is NoiseKind.LAPLACE:
+        return math.fsum(moved) / float(asked.epsilon)
+    return audit.delta_of(math.hypot(*moved) ** 2 / 2.0, asked.epsilon) / float(asked.delta)
+
+
+@pytest.mark.parametrize("name", audits.programs(Library.PIPELINEDP))
+def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    audits.check(name, Library.PIPELINEDP, tmp_path, silenced, lost)

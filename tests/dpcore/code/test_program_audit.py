@@ -1,0 +1,238 @@
+"""Plain Python's and OpenDP's programs on neighbouring tables: see `audit`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+import sqlglot
+
+from dpcore.code import Choice, Library, Released, Several, write
+from dpcore.code.choice import OF_VALUES
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
+from tests.dpcore.code import audit, together
+from tests.dpcore.code.choices import EVERY
+
+MATRIX = "regression_matrix.parquet"
+PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
+LIBRARIES = (Library.PYTHON, Library.OPENDP)
+RELEASES = [(name, library) for name in EVERY for library in LIBRARIES if write(EVERY[name], library).text]
+SEVERAL = [(NoiseKind.LAPLACE, Library.PYTHON), (NoiseKind.GAUSSIAN, Library.OPENDP)]
+
+
+def _program(name: str, library: Library) -> str:
+    """A release of private data, with the public lists that the program asks for."""
+    chosen = replace(EVERY[name], **PRIVATE)
+    if library is Library.OPENDP and chosen.noise is NoiseKind.LAPLACE:
+        chosen = replace(
+            chosen, epsilon=1000.0
+        )  # The exact numbers show within a tenth of what one user may add.
+    return audit.filled(write(chosen, library).text)
+
+
+ALL_NEIGHBOURS = ("sums per group",)
+"""Releases that plain Python runs on every neighbour."""
+
+
+def _tables(
+    asked: Choice | Several, library: Library, name: str = ""
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the neighbours to run a program on, and the tables of at most one user."""
+    chosen = asked if isinstance(asked, Choice) else asked.read
+    quick = library is Library.PYTHON and isinstance(asked, Choice)
+    few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
+    if name in ALL_NEIGHBOURS and library is Library.PYTHON:
+        return audit.neighbours(chosen.public_counts), audit.EMPTY
+    neighbours = {
+        title: content for title, content in audit.neighbours(chosen.public_counts).items() if title in few
+    }
+    if chosen.released is Released.COEFFICIENTS:
+        del neighbours["an empty cell"]  # its weights are made for the rows that hold a label
+    return neighbours, {title: content for title, content in audit.EMPTY.items() if title in few}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = len(audit.ROWS)
+    weights = {"row": range(rows), "user_code": range(rows), "a": [0.01] * rows, "b": [-0.02] * rows}
+    pd.DataFrame(weights).to_parquet(MATRIX)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "library"), RELEASES)
+def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
+    name: str, library: Library, folder: Path
+) -> None:
+    chosen, text = EVERY[name], _program(name, library)
+    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    assert base.ending == "0"
+    _check_something_was_drawn(chosen, base)
+    found = []
+    neighbours, _ = _tables(chosen, library, name)
+    for neighbour, content in neighbours.items():
+        seen = audit.run(text, content, folder)
+        problem = audit.difference(base, seen)
+        if not problem and neighbour not in audit.PRINTED_ONLY:
+            problem = _beyond_the_budget(chosen, library, base, seen)
+        found += [f"{neighbour}: {problem}"] if problem else []
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(("name", "library"), RELEASES)
+def test_a_program_ends_alike_whether_there_is_one_user_or_none(
+    name: str, library: Library, folder: Path
+) -> None:
+    chosen, text = EVERY[name], _program(name, library)
+    _, tables = _tables(chosen, library)
+    seen = {title: audit.run(text, content, folder) for title, content in tables.items()}
+    if chosen.public_counts:  # Whether there are rows is public; a program still ends with a sentence.
+        crashed = {
+            title: at.ending for title, at in seen.items() if not at.ending.startswith(("0", "SystemExit"))
+        }
+        assert not crashed
+        return
+    assert seen["no row"].ending == "0"
+    problems = {title: audit.difference(seen["no row"], at) for title, at in seen.items()}
+    assert not any(problems.values()), problems
+
+
+@pytest.mark.parametrize(("noise", "library"), SEVERAL)
+def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
+    noise: NoiseKind, library: Library, folder: Path
+) -> None:
+    asked = together.several(noise, quantile=True, **PRIVATE)
+    text = audit.filled(write(asked, library).text)
+    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    assert base.ending == "0"
+    found = {}
+    neighbours, empty = _tables(asked, library)
+    for neighbour, content in neighbours.items():
+        seen = audit.run(text, content, folder)
+        found[neighbour] = audit.difference(base, seen)
+        if not found[neighbour] and library is Library.PYTHON and neighbour not in audit.PRINTED_ONLY:
+            lost, is_rho = audit.loss(base, seen)
+            assert is_rho == (noise is NoiseKind.GAUSSIAN)
+            found[neighbour] = "" if lost <= asked.total else f"the releases lose {lost} of {asked.total}"
+    none = audit.run(text, audit.EMPTY["no row"], folder)
+    assert none.ending == "0"
+    for title, content in empty.items():
+        found[title] = audit.difference(none, audit.run(text, content, folder))
+    assert not any(found.values()), "\n".join(f"{name}: {at}" for name, at in found.items() if at)
+
+
+@pytest.mark.parametrize(("name", "library"), [at for at in RELEASES if at[0] in ("groups", "task weights")])
+def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Library, folder: Path) -> None:
+    text = write(replace(EVERY[name], **PRIVATE), library).text
+    seen = audit.run(text, audit.table(*audit.ROWS), folder)
+    assert seen.ending.startswith("SystemExit")
+    assert not seen.printed
+    assert not seen.inputs
+    assert "p1" not in seen.ending
+
+
+VECTORS = [name for name, chosen in EVERY.items() if chosen.max_norm is not None]
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_bigquery_lists_the_public_groups_and_no_cell_stops_it(name: str, folder: Path) -> None:
+    chosen = replace(EVERY[name], **PRIVATE)
+    sql = write(chosen, Library.BIGQUERY).text
+    assert _keys(sql, audit.table(*audit.ROWS), folder) == []
+    listed = sql.replace("ARRAY<STRING>[]", "ARRAY<STRING>['p1', 'p2', 'nobody']")
+    tables = {title: content for title, content in audit.neighbours(False).items() if title in audit.FEW}
+    tables |= audit.EMPTY
+    found = {title: _keys(listed, content, folder) for title, content in tables.items()}
+    assert all(groups == ["nobody", "p1", "p2"] for groups in found.values()), found
+
+
+def _for_duckdb(sql: str) -> str:
+    """Return the first statement with a table of the name events."""
+    text = sqlglot.transpile(sql, read="bigquery", write="duckdb")[0]
+    text = text.replace('"your_project"."your_dataset"."events"', "events")
+    return text.replace("your_project.your_dataset.events", "events")
+
+
+def _keys(sql: str, content: str, folder: Path) -> list[str]:
+    """Groups that the statement answers for, whose totals are finite and within the bound of the listed ones."""
+    (folder / audit.FILE).write_text(content, encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE events AS SELECT * FROM read_csv('{audit.FILE}', all_varchar=true)")
+        rows = connection.execute(_for_duckdb(sql)).fetchall()
+    assert all(0.0 <= total < 1e6 for _, total in rows)
+    return sorted(group for group, _ in rows)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
+    chosen = replace(EVERY[name], **PRIVATE)
+    sql = write(chosen, Library.BIGQUERY).text
+    if not sql or chosen.released not in OF_VALUES:
+        return
+    (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
+    cells = ("7.5", "secret", "", "inf", "nan", "1,234", "1e301")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE events (user_id VARCHAR, product VARCHAR, amount VARCHAR)")
+        connection.executemany("INSERT INTO events VALUES ('x', 'p1', ?)", [[cell] for cell in cells])
+        rows = connection.execute(_for_duckdb(inner)).fetchall()
+    expected = [0.0 if chosen.lower is None else chosen.lower] * 6
+    assert [amount for *_, amount in rows] == [7.5, *expected]
+
+
+def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
+    """The checks above are able to fail: a count printed as it is, a list of groups, and too little noise."""
+    text = _program("groups", Library.PYTHON)
+    base, more = audit.table(*audit.ROWS), audit.added("a user with very many rows")
+    leaks = {
+        "prints": text + "\nprint(len(events))\n",
+        "draws vectors": text + "\nadd_noise([1.0] * len(events), 1.0)\n",
+        "ends with": text + "\nassert len(events) < 99\n",
+    }
+    for problem, leak in leaks.items():
+        assert problem in audit.difference(audit.run(leak, base, folder), audit.run(leak, more, folder))
+    weak = text.replace("MAX_GROUPS = 3", "MAX_GROUPS = 1").replace("head(MAX_GROUPS)", "head(3)")
+    assert weak != text
+    runs = [audit.run(weak, content, folder) for content in (base, audit.added("a user with very many rows"))]
+    assert "lose" in _beyond_the_budget(EVERY["groups"], Library.PYTHON, *runs)
+
+
+def _check_something_was_drawn(chosen: Choice, seen: audit.Run) -> None:
+    if chosen.released not in (Released.MODEL, Released.CLASSIFIER):
+        assert seen.inputs or seen.frames
+        assert seen.printed
+
+
+def _beyond_the_budget(chosen: Choice, library: Library, base: audit.Run, seen: audit.Run) -> str:
+    """What is wrong with the sums before noise; empty where nothing is."""
+    if seen.frames:
+        return _beyond_the_bounds(chosen, base, seen)
+    lost, is_rho = audit.loss(base, seen)
+    epsilon = 1000.0 if library is Library.OPENDP and not is_rho else chosen.epsilon
+    if not is_rho:
+        return "" if lost <= epsilon else f"the draws lose epsilon = {lost}"
+    delta = audit.delta_of(lost, epsilon)
+    assert chosen.delta is not None
+    return "" if delta <= chosen.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
+
+
+def _beyond_the_bounds(chosen: Choice, base: audit.Run, seen: audit.Run) -> str:
+    """How OpenDP's context moved, with noise that a tenth of the bound covers at epsilon = 1000."""
+    if chosen.noise is NoiseKind.GAUSSIAN or chosen.released is Released.QUANTILE:
+        return ""  # Noise of a small epsilon, or values that no bound holds for.
+    steps = float(seen.names.get("STEPS", 1))
+    most = (chosen.max_rows or 1) * (chosen.max_groups or 1)
+    if chosen.released is Released.GROUP_COUNTS:
+        most = chosen.max_groups or 1
+    problems = []
+    for one, other in zip(base.frames, seen.frames, strict=True):
+        for column, numbers in one.items():
+            unit = steps if column == "total" or (column == "rows" and chosen.threshold is not None) else 1.0
+            moved = sum(abs(a - b) for a, b in zip(numbers, other[column], strict=True))
+            if moved > 1.1 * most * unit:
+                problems.append(f"{column} moves by {moved / unit} where {most} is allowed")
+    return ", ".join(problems)

@@ -1,0 +1,73 @@
+"""The audit of `tests.dpcore.code.audit` with a library's own noise: what a program prints of neighbouring tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpcore.code import Choice, Library, write
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
+from tests.dpcore.code import audit, together
+from tests.libraries import truth
+
+PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
+SEVERAL = "several releases"
+Silenced = Callable[[audit.Run], Any]
+"""A context in which a library's noise is a constant; it records what the noise is added to, where that is in reach."""
+
+
+def programs(library: Library) -> list[str]:
+    """Names of the choices, and of several releases together."""
+    return [*truth.programs(library), SEVERAL]
+
+
+def check(
+    name: str,
+    library: Library,
+    folder: Path,
+    silenced: Silenced,
+    lost: Callable[..., float],
+    tables: Collection[str] = (*audit.FEW, *audit.EMPTY),
+) -> None:
+    """Run a program on the table, its neighbours and tables of at most one user.
+
+    Args:
+        name: Of the choice, or `SEVERAL`.
+        library: Whose program.
+        folder: The working folder.
+        silenced: See `Silenced`.
+        lost: What the recorded draws of two runs lose, as a share of the budget.
+        tables: Those to run it on.
+    """
+    asked: Any = together.several(NoiseKind.LAPLACE, **PRIVATE)
+    if name != SEVERAL:
+        asked = replace(truth.CHOICES[name], **PRIVATE)
+    read: Choice = asked.read if name == SEVERAL else asked
+    text = audit.filled(write(asked, library).text)
+    base = audit.run(text, audit.table(*audit.ROWS), folder, silenced)
+    assert base.ending == "0"
+    problems = {}
+    for neighbour, content in audit.neighbours(read.public_counts).items():
+        if neighbour not in tables:
+            continue
+        seen = audit.run(text, content, folder, silenced)
+        problem = audit.difference(base, seen)
+        if not problem and neighbour not in audit.PRINTED_ONLY:
+            share = lost(asked, base, seen)
+            problem = "" if share <= 1.0 + 1e-6 else f"the draws lose {share} times the budget"
+        problems[neighbour] = problem
+    nobody = audit.run(text, audit.table(), folder, silenced)
+    problems["no row"] = "" if nobody.ending.startswith(("0", "SystemExit")) else nobody.ending
+    for title, content in audit.EMPTY.items():
+        if title not in tables:
+            continue
+        seen = audit.run(text, content, folder, silenced)
+        problems[title] = "" if read.public_counts else audit.difference(nobody, seen)
+        if not seen.ending.startswith("0" if not read.public_counts else ("0", "SystemExit")):
+            problems[title] = f"it ends with {seen.ending}"
+    assert not any(problems.values()), "\n".join(
+        f"{at}: {problem}" for at, problem in problems.items() if problem
+    )
