@@ -123,8 +123,8 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         # Path and settings of a link are kept. The cookie of another port takes no place of this one.
         other = helpers.start_app(tmp_path / "log", SWEETSPOT_TOKEN=OTHER_TOKEN)
         try:
-            page.goto(f"{other.url}/_stcore/metrics?of=all&token={OTHER_TOKEN}")
-            page.wait_for_url(f"{other.url}/_stcore/metrics?of=all")
+            page.goto(f"{other.url}/_stcore/host-config?of=all&token={OTHER_TOKEN}")
+            page.wait_for_url(f"{other.url}/_stcore/host-config?of=all")
             assert "opens with the link" not in page.content()
             assert not [entry for entry in history(page) if "token" in entry]
         finally:
