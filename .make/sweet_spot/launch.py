@@ -283,18 +283,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end_with_parent() -> None:
-    """Stop once the Python that started this has ended, however: it holds our standard input open."""
-    with contextlib.suppress(OSError, ValueError):
-        while sys.stdin.buffer.read(1024):
-            pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def main(arguments: Sequence[str] = ()) -> int:
     """Run until stopped; the exit code is 0 when a person stopped it."""
-    if os.environ.get("SWEETSPOT_HANDED_OVER"):
-        threading.Thread(target=_end_with_parent, daemon=True).start()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)

@@ -37,8 +37,8 @@ def write(choice: Choice) -> Code:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if choice.released is Released.TASK_WEIGHTS:
         differences.append(
-            "Task sizes and the number of users are taken as public, as on the page. The noise covers weighted sums "
-            "whose entries lie in [-1, 1]; here every entry is 1, which counts users."
+            "The list of tasks, their sizes and the number of users must be public numbers. The noise covers weighted "
+            "sums whose entries lie in [-1, 1]; here every entry is 1, which counts users."
         )
     if choice.released is Released.COEFFICIENTS:
         differences.append(

@@ -30,7 +30,9 @@ def of_tasks(found: MultitaskFound, data: Dataset | None) -> CodeChoice | None:
     base |= {"disclosure": found.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     task_weights = {
         "exponent": weighed.rule.exponent,
-        "budget": found.budgets.exact,
+        # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
+        # beta is calibrated for them: here it may be twice as large.
+        "budget": 2.0 * found.budgets.exact,
         "inflation": inflation(weighed),
         "every_user_full": weighed.rule.fit is BudgetFit.FULL,
     }

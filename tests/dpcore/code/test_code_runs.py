@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from unittest.mock import MagicMock
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
+import dpcore as ss
 from dpcore import mean
 from dpcore.code import Choice, Library, Released, write
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -45,9 +49,11 @@ EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 
 
-def run(chosen: Choice, library: Library) -> dict[str, Any]:
-    """What the program's names are bound to after it ran."""
+def run(chosen: Choice, library: Library, public: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
     text = write(chosen, library).text
+    for name, value in (public or {}).items():
+        text = re.sub(rf"^{name}\b.* = .*$", f"{name} = {value!r}", text, count=1, flags=re.MULTILINE)
     names: dict[str, Any] = {}
     exec(compile(text, "program", "exec"), names)
     return names
@@ -353,6 +359,9 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
 @pytest.mark.parametrize("fit", [BudgetFit.CLIPPED, BudgetFit.FULL])
 def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     budget = 0.01
+    products = Counter(
+        product for rows in rows_of_users().values() for product in {product for _, product in rows}
+    )
     names = run(
         choice(
             Released.TASK_WEIGHTS,
@@ -363,6 +372,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
             every_user_full=fit is BudgetFit.FULL,
         ),
         Library.PYTHON,
+        {"TASK_SIZES": dict(products), "NUM_USERS": 400},
     )
     pairs = (
         names["pairs"]
@@ -378,17 +388,56 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
     used = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
     assert used.max() <= budget
-    noise = np.array(names["noisy"]) - pairs.groupby("task")["weight"].sum().to_numpy()
+    noise = np.array(names["noisy"]) - np.array(names["totals"])
     # The sum of 40 squares of standard normal draws exceeds 124 with probability below 1e-9; it is below 6 likewise.
     assert 6.0 < float(noise @ noise) < 124.0
 
 
-def test_rows_without_a_user_do_not_move_task_weights(folder: Path) -> None:
-    # Two tasks of 2 and 1 users, three users, mu = 0, c = 1: A = (2 + 1) / (3 beta), so every weight is sqrt(beta).
-    (folder / "shop_events.csv").write_text("user_id,product\na,x\nb,x\nc,y\n,x\n,y\n")
-    names = run(choice(Released.TASK_WEIGHTS, exponent=0.0, budget=0.25, delta=1e-6), Library.PYTHON)
-    assert names["num_users"] == 3
-    np.testing.assert_allclose(names["pairs"]["weight"], 0.5, rtol=1e-9)
+@pytest.mark.parametrize("full", [False, True])
+def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: Path, full: bool) -> None:
+    """Neighbouring tables: a user with a task of their own, one with every task, one without a task; and nobody."""
+    chosen = choice(
+        Released.TASK_WEIGHTS,
+        exponent=0.5,
+        budget=0.25,
+        delta=1e-6,
+        inflation=1.0,
+        every_user_full=full,
+        disclosure=Disclosure.PRIVATE,
+    )
+    public = {"TASK_SIZES": {"x": 2, "y": 1, "z": 40}, "NUM_USERS": 3}
+
+    def totals(rows: str) -> Any:
+        (folder / "shop_events.csv").write_text(f"user_id,product\n{rows}")
+        return run(chosen, Library.PYTHON, public)["totals"]
+
+    table = "a,x\nb,x\nb,y\nc,y\n,x\n"
+    before, moved = totals(table), []
+    for more in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
+        after = totals(table + more)
+        assert list(after.index) == list(before.index) == ["x", "y", "z"]
+        moved.append(float(np.linalg.norm(after - before)))
+    assert moved[0] == moved[2] == 0.0
+    assert max(moved) <= 0.5
+    # Three users, sizes 2, 1 and 40, mu = 1/2: the scale is 3 / (3 x 0.25), so a task weighs 1 / sqrt(4 n). A user of
+    # all three uses (1/2 + 1 + 1/40) / 4 = 0.38, more than the budget, and is scaled down to it.
+    assert moved[1] == pytest.approx(0.5)
+    assert moved[3] == pytest.approx(0.5 if full else 8.0**-0.5)
+    assert totals("").tolist() == [0.0, 0.0, 0.0]
+
+
+def test_task_weights_wait_for_public_tasks_and_spend_what_they_may(folder: Path) -> None:
+    answer = ss.task_weights(
+        folder / "shop_events.csv", user="user_id", group="product", epsilon=1, delta=1e-6
+    )
+    text = answer.code("python")
+    assert "p01" not in text
+    with pytest.raises(SystemExit, match="Write the public tasks"):
+        exec(compile(text, "program", "exec"), {})
+    # Balle and Wang 2018, theorem 8, of a vector that moves by sqrt(BUDGET) under noise of scale 1.
+    move = math.sqrt(float(re.search(r"^BUDGET = (\S+)", text, re.MULTILINE)[1]))  # type: ignore[index]
+    delta = norm.cdf(move / 2 - 1 / move) - math.e * norm.cdf(-move / 2 - 1 / move)
+    assert 0.999e-6 < delta <= 1e-6 * (1 + 1e-6)
 
 
 def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
