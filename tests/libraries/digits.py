@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.examples_per_user import Kind, digits
 from dpcore.examples_per_user import Way
 from dpcore.examples_per_user.programs import Training, program
-from dpcore.examples_per_user.trained import Kind, digits
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437
 STEPS = round(1.0 / RATE)
@@ -66,11 +66,15 @@ def check_noise(library: str, way: Way, folder: Path, weights: Any) -> None:
 
 
 def check_nasty(library: str, way: Way, folder: Path) -> None:
-    """A row of nobody stops the program before it trains; and a step that draws nobody is one of noise."""
+    """Rows of nobody and cells that hold no number end nothing, a table of nobody neither; some steps draw nobody."""
     write(digits(Kind.DIVERSE).features, folder)
     run(library, training(way, rate=1e-6, steps=2))
     lines = (folder / "examples.csv").read_text(encoding="utf-8").splitlines()
     lines[5] = "  ," + lines[5].partition(",")[2]
     (folder / "examples.csv").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(SystemExit, match="has no user"):
-        run(library, training(way))
+    run(library, training(way))
+    lines[7] = lines[7].rpartition(",")[0] + ",much"
+    (folder / "examples.csv").write_text("\n".join(lines), encoding="utf-8")
+    run(library, training(way))
+    (folder / "examples.csv").write_text(lines[0] + "\n", encoding="utf-8")
+    run(library, training(way, steps=2))

@@ -2,7 +2,7 @@
 
 A simulation, not a release. Values are B / 2 - sigma or B / 2 + sigma with equal chance: independent, in [0,
 B], of variance exactly sigma^2. All rows of one size weigh the same, so their sum is binomial and one run
-costs what the distinct sizes cost; see `dpcore.mean.simulation`.
+costs what the distinct sizes cost; see `benchmarks/_mean_simulation.py`.
 """
 
 from __future__ import annotations

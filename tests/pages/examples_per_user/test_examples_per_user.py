@@ -7,9 +7,11 @@ import contextlib
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpcore.answer import Answer
@@ -188,6 +190,31 @@ def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_tabl
         }
         assert constants == dict(zip(names, (0.125, 40.5, 1.2345, 20), strict=True))
         assert "Label of the numbers" in text
+
+
+@pytest.mark.parametrize("name", ["Opacus", "JAX Privacy"])
+@pytest.mark.parametrize(
+    "rows", ["", "z,3,much,1e400\n", "z,11,1,1\n", " ,3,1,1\n", "z,,1,1\n", "z,4,1,1\n" * 9]
+)
+def test_no_row_decides_how_a_program_of_a_library_ends(
+    name: str, rows: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The part that reads, without the library: one user more, or nobody at all, ends nothing and prints nothing."""
+    monkeypatch.chdir(tmp_path)
+    text = program(name, Training(Way.EXAMPLES, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20), "Label.").text
+    reading = text[text.index("FILE = ") : text.index("x, y")]
+    for table in ("a,0,1,2\na,9,3,4\n" + rows, rows):
+        (tmp_path / "examples.csv").write_text("user,label,one,two\n" + table)
+        space: dict[str, object] = {"pd": pd, "np": np}
+        exec(reading, space)
+        features, labels = space["features"], space["labels"]
+        assert isinstance(features, np.ndarray)
+        assert isinstance(labels, np.ndarray)
+        assert features.shape == (labels.size, 2)
+        assert np.isfinite(features).all()
+        assert labels.size <= 5
+    assert capsys.readouterr() == ("", "")
+    assert "bincount(user).max()\n" not in text  # The largest number of examples of a user is not printed.
 
 
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
