@@ -134,15 +134,27 @@ class Reply:
         return figures[key or next(iter(figures))]
 
     def code(self, library: str = "opendp", form: str = "") -> str:
-        """The program that releases with this bound, in the words of a library.
+        """Return the program that releases with this bound, in the words of a library.
+
+        Where the library cannot express the first of ``forms``, the program is that of the next one that it can, and
+        begins with a comment that says so.
 
         Args:
             library: One of opendp, pipelinedp, tumult, bigquery, python.
-            form: Which of ``forms``; the first by default.
+            form: Which of ``forms``; by default the first that the library can express.
 
         Raises:
             InvalidInput: There is no such program; the sentence says why.
         """
+        text, written_form = self.program(library, form)
+        first = form or next(iter(self.forms))
+        if written_form == first:
+            return text
+        comment = "--" if library.lower() == "bigquery" else "#"
+        return f"{comment} {library} has no program for {first!r}. This one is for {written_form!r}.\n{text}"
+
+    def program(self, library: str = "opendp", form: str = "") -> tuple[str, str]:
+        """Return the text of `code` without its comment, and which of ``forms`` it is."""
         if library.lower() not in LIBRARIES:
             raise refusal(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
         forms = dict(self.forms)
@@ -150,11 +162,16 @@ class Reply:
             raise refusal("there is no program for this answer")
         if form and form not in forms:
             raise refusal(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
-        choice = forms[form or next(iter(forms))]
-        written = choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
-        if not written.text:
-            raise refusal(" ".join(written.differences).rstrip("."))
-        return written.text
+        first = form or next(iter(forms))
+        programs = {
+            name: choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
+            for name, choice in forms.items()
+            if name == first or not form
+        }
+        nearest = next((name for name in programs if programs[name].text), None)
+        if nearest is None:
+            raise refusal(" ".join(programs[first].differences).rstrip("."))
+        return programs[nearest].text, nearest
 
     @property
     def forms(self) -> Mapping[str, Any]:

@@ -90,9 +90,15 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         reply = reply.draw(to_draw.pop("draw"), **to_draw)
     if library is not None:
         sys.stdout.write(reply.code(library))
-        form, *others = reply.forms
-        if others:
-            print(f"The program is for: {form}. The app also writes: {', '.join(others)}.", file=sys.stderr)
+        _, written_form = reply.program(library)
+        first, *_ = reply.forms
+        if written_form != first:
+            print(f"{library} has no program for: {first}.", file=sys.stderr)
+        if others := [form for form in reply.forms if form != written_form]:
+            print(
+                f"The program is for: {written_form}. The app also writes: {', '.join(others)}.",
+                file=sys.stderr,
+            )
     elif as_json:
         sys.stdout.write(reply.to_json())
     else:

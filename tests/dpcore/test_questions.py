@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
@@ -353,3 +354,32 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     for drawn in (*figures, *(plotly_figures.on_white(of[0]) for of in plots)):
         plain = json.loads(to_json(drawn, validate=False))
         assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
+
+
+@pytest.mark.parametrize("library", ["opendp", "pipelinedp", "tumult", "bigquery", "python"])
+def test_a_library_gets_the_nearest_form_that_it_has_and_says_so(library: str) -> None:
+    """Asked for no form, the first that the library has is written, with a comment where it is not the first of all."""
+    answers = [
+        ss.mean_bound(EVENTS, user="user_id", value="amount", epsilon=1, lower=0, upper=100),
+        ss.count_bound(EVENTS, user="user_id", epsilon=1),
+        ss.group_bounds(EVENTS, user="user_id", group="product", epsilon=1),
+        ss.quantile_bound(EVENTS, user="user_id", value="amount", epsilon=1, lower=0, upper=100),
+        ss.task_weights(EVENTS, user="user_id", group="product", epsilon=1, delta=1e-6),
+        ss.examples_bound(EVENTS, user="user_id", epsilon=1),
+    ]
+    notes = 0
+    for answer in answers:
+        possible = []
+        for form in answer.forms:
+            with contextlib.suppress(InvalidInput):
+                possible.append((form, answer.code(library, form)))
+        (form, text), text_asked, first = possible[0], answer.code(library), next(iter(answer.forms))
+        if form == first:
+            assert text_asked == text
+            continue
+        notes += 1
+        comment, _, rest = text_asked.partition("\n")
+        assert rest == text
+        mark = "--" if library == "bigquery" else "#"
+        assert comment == f"{mark} {library} has no program for {first!r}. This one is for {form!r}."
+    assert notes == (0 if library == "python" else 2)  # Of the quantile and of the task weights.
