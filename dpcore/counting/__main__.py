@@ -135,11 +135,11 @@ def _count(given: argparse.Namespace) -> Counted:
     if given.table:
         raise refusal("--table is for engines; files are one table")
     sources = [found for pattern in given.source for found in _expanded(pattern)]
+    refuse_to_overwrite(sources, "--to", given.to)
+    refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     if any(map(pair_distribution.is_file, sources)):
         what = "this file holds a distribution of pairs, which is counted already"
         raise refusal(what, remedy="Open it in the app, or ask: sweet-spot group FILE")
-    refuse_to_overwrite(sources, "--to", given.to)
-    refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     source = open_files(sources)
     if given.names is not None:
         source = source.with_names(given.names.split(","))

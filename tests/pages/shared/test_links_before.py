@@ -8,7 +8,6 @@ import typing
 from typing import Any
 from urllib.parse import parse_qsl
 
-import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
@@ -19,7 +18,7 @@ from dpcore.data import samples
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.figures import pins
-from pages.shared.figures.pins import Curve, Pin
+from pages.shared.figures.pins import Pin
 from pages.shared.session import links, pins_json, session_file
 from tests.pages.driving import begin, fine, shown_texts, with_data
 
@@ -138,12 +137,9 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     assert all("no such field" in problem.what for problem in aside.found)
     assert bool(aside.found) is bool(refused)
     # A pin is what was said when it was made: no field of today changes it.
-    curve = Curve(
-        np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0]), ("Cap", "log", "Error", "log"), (2.0, 1.0)
-    )
     settings = (("Noise", "entered"), ("A field of then", "gone"))
     numbers = ("Best cap", "3 rows per user"), ("Standard error", "0.4")
-    pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE, curve)
+    pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
     file = json.loads(json.dumps([pins_json.to_json(pin)]))
     (read,) = pins_json.from_json(Part(file, "pins", Problems()))
     assert pins.said(read) == pins.said(pin)
