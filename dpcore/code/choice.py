@@ -196,7 +196,7 @@ class Choice:
         scaled: Whether the norm is kept by scaling all groups of a user alike; else by one cap for all of them.
         exponent: mu of task weights, in [0, 1].
         budget: beta, what a user's squared task weights may sum to, above 0.
-        inflation: c of task weights, above 0: they are scaled for a budget of beta / c.
+        inflation: c of task weights, above 0: they are scaled for a budget of beta / c. None if a person enters it.
         every_user_full: Whether every user's task weights are scaled up to the whole budget.
         largest_user_weight: The largest sum of absolute weights that one user's labels have.
         coefficients: How many coefficients are released.
@@ -236,7 +236,7 @@ class Choice:
     scaled: bool = False
     exponent: float | None = None
     budget: float | None = None
-    inflation: float = 1.0
+    inflation: float | None = 1.0
     every_user_full: bool = False
     largest_user_weight: float | None = None
     coefficients: int = 1
@@ -294,7 +294,8 @@ class Choice:
             problems.add("weights that grow otherwise than rows belong to the smooth weights of a mean")
         if "exponent" in given:
             problems.between(0.0, 1.0, exponent=self.exponent)
-        problems.positive(inflation=self.inflation)
+        if self.inflation is not None:
+            problems.positive(inflation=self.inflation)
         ends = self.max_total is not None and problems.finite(
             max_total=self.max_total, min_total=self.min_total
         )

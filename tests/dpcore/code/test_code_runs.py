@@ -440,6 +440,20 @@ def test_task_weights_wait_for_public_tasks_and_spend_what_they_may(folder: Path
     assert 0.999e-6 < delta <= 1e-6 * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("fit", ["average", "logarithmic", "nobody-clipped", "full"])
+def test_one_user_changes_no_line_of_a_program_of_task_weights(tmp_path: Path, fit: Any) -> None:
+    """The new user has every task, and a task of their own."""
+    table = "user,task\n" + "".join(f"u{i},t{i % 7}\nu{i},t{i % 3}\n" for i in range(60))
+    texts = []
+    for more in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
+        (tmp_path / "events.csv").write_text(table + more)
+        answer = ss.task_weights(
+            tmp_path / "events.csv", user="user", group="task", epsilon=1, delta=1e-6, fit=fit
+        )
+        texts.append(answer.code("python"))
+    assert texts[0] == texts[1]
+
+
 def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     rng = np.random.default_rng(7)
     features = np.column_stack([np.ones(60), rng.normal(size=60)])
