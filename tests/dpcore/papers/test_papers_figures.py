@@ -51,7 +51,7 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
     of = named(key)
     held = of.stored
     assert held is not None
-    assert held.values == of.values
+    assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
     assert len(held.seeds) == (1 if of.exact else of.runs)
     found = of.compute((NEW,), some_values(of))
     assert found is not None
