@@ -176,6 +176,8 @@ def for_opendp(several: Several) -> Code:
             f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
             "the whole range."
         )
+        if several.noise is NoiseKind.LAPLACE:
+            told.append(with_opendp.PERMUTE_AND_FLIP)
     if Released.MEAN in several.kinds and several.noise is NoiseKind.LAPLACE:
         told.append(_SPLIT_MEAN.format(library="OpenDP"))
     return _written(
