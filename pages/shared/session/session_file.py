@@ -543,6 +543,8 @@ def apply(content: Content) -> None:
     pins.keep(pins.joined(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value
+    if content.loaded is None:
+        state[keys.AWAITED] = dict(content.settings)
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon
         state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
