@@ -41,6 +41,8 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="OpenDP")]
+    if kind in _SEPARATE:
+        return [_SEPARATE[kind]]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),
@@ -68,8 +70,6 @@ def _differences(choice: Choice) -> list[str]:
             "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
             "privacy for MAX_ROWS)."
         )
-    if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
-        differences.append(_SEPARATE[kind])
     if kind in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind in PER_GROUP and choice.max_norm is not None:
