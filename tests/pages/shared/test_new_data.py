@@ -141,3 +141,11 @@ def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file
     at = go(use(at.selectbox(key=key).set_value("minutes").run()), "Mean")
     assert "What range can a value have?" in shown_texts(at)
     assert at.number_input(key="mean.upper").value is None
+
+
+def test_the_range_of_a_link_on_an_upload_stays_for_the_file_that_it_waits_for() -> None:
+    at = open_app("Mean", link="1", data="upload", epsilon="1", lower="3", upper="977", counts="private")
+    at = go(use(upload(go(at, "Your data"), table("amount"), "first.csv")), "Mean")
+    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (3.0, 977.0)
+    at = go(use(upload(go(at, "Your data"), table("amount", "minutes"), "second.csv")), "Mean")
+    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (None, None)
