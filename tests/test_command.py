@@ -283,3 +283,12 @@ def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):
     code, out, err = run()
     assert (code, out) == (1, "")
     assert "Install the extra `app`" in err
+
+
+def test_a_library_that_lacks_the_form_gets_the_nearest_and_standard_error_says_so(run) -> None:
+    answer = ss.quantile_bound(EVENTS, **MEAN)
+    smooth, bounded = answer.forms
+    code, out, err = run("quantile", EVENTS, *OPTIONS, "--code", "opendp")
+    assert (code, out) == (0, answer.code("opendp"))
+    assert f"opendp has no program for: {smooth}." in err
+    assert f"The program is for: {bounded}." in err

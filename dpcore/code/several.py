@@ -162,20 +162,23 @@ def for_python(several: Several) -> Code:
 
 
 def for_opendp(several: Several) -> Code:
-    """The program for OpenDP's context."""
-    by_user = [part for part in several.releases if part.choice.threshold is not None]
-    refused = []
-    if by_user:
-        refused.append(
-            f"OpenDP counts all rows of a quantile alike, and this plan weighs those of {by_user[0].name} by user: "
-            "plain Python has that. For a plan made for OpenDP, with a bound on rows per user, there is a program."
-        )
+    """The program for OpenDP's context, with a bound on rows in place of weights by user, which OpenDP lacks."""
+    by_user = [part.name for part in several.releases if part.choice.threshold is not None]
+    several = replace(several, releases=tuple(map(_rows_for_weights, several.releases)))
     told = _common(several)
+    if by_user:
+        told.append(
+            "OpenDP counts all rows of a quantile alike, and the plan weighs those of "
+            f"{' and '.join(by_user)} by user. This program keeps at most as many rows of each user as the plan lets a "
+            "user weigh. Plain Python has the weights; a plan made for OpenDP states the errors of this program."
+        )
     if Released.QUANTILE in several.kinds:
         told.append(
             f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
             "the whole range."
         )
+        if several.noise is NoiseKind.LAPLACE:
+            told.append(with_opendp.PERMUTE_AND_FLIP)
     if Released.MEAN in several.kinds and several.noise is NoiseKind.LAPLACE:
         told.append(_SPLIT_MEAN.format(library="OpenDP"))
     return _written(
@@ -185,7 +188,6 @@ def for_opendp(several: Several) -> Code:
         with_opendp.NEEDS,
         told,
         with_opendp.RELATION,
-        refused,
     )
 
 
@@ -246,6 +248,13 @@ _SPLIT_MEAN = (
     "{library} gives half of the mean's share to the sum and half to the number of rows. Plain Python releases a pair "
     "of sums at one share, with less noise; where this library is chosen on the page, shares and errors are for it."
 )
+
+
+def _rows_for_weights(part: Part) -> Part:
+    """Return the part with a bound on rows of the same size where it weighs rows by user."""
+    if (threshold := part.choice.threshold) is None:
+        return part
+    return replace(part, choice=replace(part.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
 def _no_quantile(several: Several, library: str) -> list[str]:

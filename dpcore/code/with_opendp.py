@@ -20,6 +20,11 @@ RELATION = (
     "one user would be replaced."
 )
 CANDIDATES = 1001
+PERMUTE_AND_FLIP = (
+    "OpenDP picks by permute-and-flip: it adds exponential noise to the scores (McKenna and Sheldon 2020). The page "
+    "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
+    "candidate no more often."
+)
 
 
 def write(choice: Choice) -> Code:
@@ -36,6 +41,8 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.CLASSIFIER:
         return [classifier.NOWHERE.format(library="OpenDP")]
+    if kind in _SEPARATE:
+        return [_SEPARATE[kind]]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),
@@ -52,18 +59,17 @@ def _differences(choice: Choice) -> list[str]:
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
-        differences.append(
+        differences += [
             "OpenDP picks from a grid of candidates, laid evenly here, and scores them in its own way: its error is of "
-            "the page's order, not the same."
-        )
+            "the page's order, not the same.",
+            PERMUTE_AND_FLIP,
+        ]
     if kind is Released.MODEL:
         differences.append(
             "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
             "privacy for MAX_ROWS)."
         )
-    if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
-        differences.append(_SEPARATE[kind])
     if kind in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if kind in PER_GROUP and choice.max_norm is not None:

@@ -62,14 +62,14 @@ def _differences(choice: Choice) -> list[str]:
             "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
-        differences.append(
+        return [
             "PipelineDP has no weights per partition. What comes nearest is a bound on tasks per user, "
             "max_partitions_contributed; plain Python has the task weights."
-        )
+        ]
     if kind is Released.COEFFICIENTS:
-        differences.append(
+        return [
             "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
-        )
+        ]
     if choice.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "

@@ -67,14 +67,12 @@ def _differences(choice: Choice) -> list[str]:
             "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
-        differences.append(
+        return [
             "Tumult has no weights per group. What comes nearest is a bound on tasks per user, MaxGroupsPerID; plain "
             "Python has the task weights."
-        )
+        ]
     if kind is Released.COEFFICIENTS:
-        differences.append(
-            "Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
-        )
+        return ["Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."]
     if choice.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "

@@ -14,9 +14,9 @@ from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     """Value bounds for public values, and the settings that follow from the data, as `dpcore.mean.usual` has them.
 
-    What the person chose stays: bounds that they entered, and settings that differ from those proposed; but that the
+    What the person chose stays: settings that differ from those proposed, and bounds that a link brought; but that the
     counts of private data are public, or that their values may be read, was said of other data, and is asked anew.
-    A release proposes no bounds: they are as entered, or forgotten.
+    A release proposes no bounds.
     """
     found: dict[str, Any] = {}
     for name, value in usual(data).items():

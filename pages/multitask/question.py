@@ -85,7 +85,6 @@ QUESTION = Question(
         "log_constant": public(
             "C", "c = C log n. The paper leaves this constant open.", asked="C in c = C log n"
         ),
-        # Not renewed with new data: it is also compared on generated tasks, which new data do not change.
         "max_tasks": Field(
             "Compare your own sampling",
             "Optional: the number k of tasks per user that you keep today, drawn at random.",

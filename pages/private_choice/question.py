@@ -66,6 +66,7 @@ QUESTION = Question(
             "users with more count as having this many in a copy.",
             sentence="The public maximum",
             first=float(DEFAULT_LARGEST),
+            renewed=True,
         ),
         "variance_share": Field(
             "Variance of a value / (highest − lowest)²",
@@ -122,9 +123,14 @@ QUESTION = Question(
             "What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data.",
             asked="Unit of an amount",
             width=170,
+            renewed=True,
         ),
         "pair_largest": public(
-            "Highest amount", f"No L∞ above it is drawn. {_PUBLIC}", asked="Highest amount", width=170
+            "Highest amount",
+            f"No L∞ above it is drawn. {_PUBLIC}",
+            asked="Highest amount",
+            width=170,
+            renewed=True,
         ),
         "range_known": public(
             "You know",
@@ -132,28 +138,39 @@ QUESTION = Question(
             names={Known.TYPICAL: "A typical value", Known.LOWEST: "The lowest, L", Known.NEITHER: "Neither"},
         ),
         "range_centre": public(
-            "Typical value", f"Near the middle. {_PUBLIC}", asked="Typical value", width=130
+            "Typical value",
+            f"Near the middle. {_PUBLIC}",
+            asked="Typical value",
+            width=130,
+            renewed=True,
         ),
         "range_lower": public(
-            "Lowest value L", f"Then U alone is drawn. {_PUBLIC}", asked="Lowest value", width=130
+            "Lowest value L",
+            f"Then U alone is drawn. {_PUBLIC}",
+            asked="Lowest value",
+            width=130,
+            renewed=True,
         ),
         "range_unit": public(
             "Smallest distance",
             f"No end is drawn closer to the value that you know. {_PUBLIC}",
             asked="Smallest distance of an end",
             width=150,
+            renewed=True,
         ),
         "range_largest": public(
             "Largest distance",
             f"No end is drawn farther from it. {_PUBLIC}",
             asked="Largest distance of an end",
             width=150,
+            renewed=True,
         ),
         "range_users": public(
             "Users, about",
             "From what you know. Whether a draw is of use depends on it; the number in the data is private.",
             asked="Users, about",
             width=260,
+            renewed=True,
         ),
         "range_bound": public(
             "Public bound, rows",
@@ -162,6 +179,7 @@ QUESTION = Question(
             asked="Public bound on rows per user",
             placeholder="optional",
             width=150,
+            renewed=True,
         ),
         "range_epsilon": public(
             "ε of the range", "Comes on top of all others.", asked="ε of the range", width=110

@@ -34,13 +34,18 @@ QUESTION = Question(
     parameters=RegressionParameters,
     fields={
         "lower": Field(
-            "Lowest label L", f"Labels below are raised to it. {BOUNDS}", width=150, asked="Lowest label, L"
+            "Lowest label L",
+            f"Labels below are raised to it. {BOUNDS}",
+            width=150,
+            asked="Lowest label, L",
+            renewed=True,
         ),
         "upper": Field(
             "Highest label U",
             f"Labels above are lowered to it. {BOUNDS}",
             width=150,
             asked="Highest label, U",
+            renewed=True,
         ),
         "source": Field(
             "Data of this page",
@@ -54,7 +59,7 @@ QUESTION = Question(
             asked="Variance of a label around the model",
             names={ResidualVarianceSource.ORDINARY: "From labels", ResidualVarianceSource.ENTERED: "Entered"},
         ),
-        "residual_variance": Field("σ²", sentence="Variance σ²", asked="Variance entered"),
+        "residual_variance": Field("σ²", sentence="Variance σ²", asked="Variance entered", renewed=True),
         "num_rows": Field(
             "Rows n", f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000.", asked="Rows generated"
         ),

@@ -62,8 +62,7 @@ QUESTION = Question(
             placeholder="optional",
             width=180,
         ),
-        # A range is the answer itself and not a comparison, so new data leave it as it was entered. It bounds totals
-        # of a column, so it can have been read off only where there were values.
+        # It bounds totals of a column, so it can have been read off only where there were values.
         "lower": of_values(
             "Lowest total L", _RANGE, asked="Lowest total, L", placeholder="proposed", width=150
         ),

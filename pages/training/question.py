@@ -53,6 +53,7 @@ QUESTION = Question(
             "A label is 1 above",
             "A public threshold; any other label counts as −1.",
             sentence="The threshold of the label",
+            renewed=True,
         ),
         "bounded_by": Field(
             "A release bounds users by",

@@ -38,7 +38,7 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
-from dpcore.reply import Reply
+from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import plotly_figures
 from dpcore.total.answer import answered as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
@@ -47,6 +47,7 @@ from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
+from tests.dpcore.test_inputs_stay import INPUTS, settings_of
 
 EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
@@ -356,30 +357,48 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
 
 
-@pytest.mark.parametrize("library", ["opendp", "pipelinedp", "tumult", "bigquery", "python"])
-def test_a_library_gets_the_nearest_form_that_it_has_and_says_so(library: str) -> None:
-    """Asked for no form, the first that the library has is written, with a comment where it is not the first of all."""
-    answers = [
-        ss.mean_bound(EVENTS, user="user_id", value="amount", epsilon=1, lower=0, upper=100),
-        ss.count_bound(EVENTS, user="user_id", epsilon=1),
-        ss.group_bounds(EVENTS, user="user_id", group="product", epsilon=1),
-        ss.quantile_bound(EVENTS, user="user_id", value="amount", epsilon=1, lower=0, upper=100),
-        ss.task_weights(EVENTS, user="user_id", group="product", epsilon=1, delta=1e-6),
-        ss.examples_bound(EVENTS, user="user_id", epsilon=1),
-    ]
-    notes = 0
-    for answer in answers:
-        possible = []
-        for form in answer.forms:
-            with contextlib.suppress(InvalidInput):
-                possible.append((form, answer.code(library, form)))
-        (form, text), text_asked, first = possible[0], answer.code(library), next(iter(answer.forms))
-        if form == first:
-            assert text_asked == text
-            continue
-        notes += 1
-        comment, _, rest = text_asked.partition("\n")
-        assert rest == text
-        mark = "--" if library == "bigquery" else "#"
-        assert comment == f"{mark} {library} has no program for {first!r}. This one is for {form!r}."
-    assert notes == (0 if library == "python" else 2)  # Of the quantile and of the task weights.
+def written_forms(answer: Reply, library: str) -> dict[str, str]:
+    """The forms that the library has, with their programs."""
+    programs = {}
+    for form in answer.forms:
+        with contextlib.suppress(InvalidInput):
+            programs[form] = answer.code(library, form)
+    return programs
+
+
+@pytest.mark.parametrize("call", questions.ASKED)
+def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: str) -> None:
+    """Of every question and library: the first form that there is, with a comment where it is not the first of all."""
+    make, names = INPUTS["text columns"]
+    answer = getattr(ss, call)(make(), **settings_of(call, names))
+    lacking = 0
+    for library in LIBRARIES:
+        programs, first = written_forms(answer, library), next(iter(answer.forms), "")
+        if not programs:
+            assert library != "python" or not first
+            # Only what is lacking is said, not what would differ in a program.
+            with pytest.raises(
+                InvalidInput, match=r"[Pp]lain Python|another library|no program for this"
+            ) as refused:
+                answer.code(library)
+            assert len(str(refused.value)) < 300
+        elif first in programs:
+            assert answer.code(library) == programs[first]
+        else:
+            lacking += 1
+            form, text = next(iter(programs.items()))
+            comment, _, rest = answer.code(library).partition("\n")
+            assert rest == text
+            mark = "--" if library == "bigquery" else "#"
+            assert comment == f"{mark} {library} has no program for {first!r}. This one is for {form!r}."
+    assert lacking == (4 if call in ("quantile_bound", "task_weights") else 0)
+
+
+def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:
+    for program in ("python", "opendp"):
+        answer = ss.plan_bounds(
+            EVENTS, user="user_id", value="amount", epsilon=1, lower=0, upper=100, lines="users; median",
+            program=program,
+        )  # fmt: skip
+        assert ".dp.quantile(" in answer.code("opendp")
+        assert ("by user" in answer.code("opendp")) == (program == "python")

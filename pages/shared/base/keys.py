@@ -20,6 +20,8 @@ LINK_PROBLEMS = "link_problems"
 ITEM_NAMES = "item_names"
 # What the link said of choices, by session key.
 LINK_SAID = "link_said"
+# What a link or a session file said of data that it did not bring, by session key: it stays when these are loaded.
+AWAITED = "awaited_settings"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.

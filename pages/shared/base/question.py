@@ -26,8 +26,9 @@ UNSET = object()
 class From(enum.Enum):
     """Where what stands in a field may have come from, hence what happens to it when the data change.
 
-    A private copy takes the place of the data that it was drawn from. What may have been read off those data must not
-    stay beside it: it could reach a link or a release. So a field is kept only where it is declared public.
+    What was entered for one file or column answers for no other. And a private copy takes the place of the data that
+    it was drawn from: what may have been read off those data could reach a link or a release. So a field is kept only
+    where it is declared public.
     """
 
     PUBLIC = "public: it is never read off data"

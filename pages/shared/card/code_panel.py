@@ -29,6 +29,9 @@ def show(code: CodeChoice, key: str) -> None:
     written = write(choice, library)
     for sentence in written.differences if not written.text else ():
         st.info(plain(sentence, 2000), icon=":material/block:")
+    if not written.text and (nearest := _nearest(code, library)) is not None:
+        name, choice, written = nearest
+        st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
     if written.text:
         _draw(written, choice)
     if written.text:
@@ -40,6 +43,14 @@ def show(code: CodeChoice, key: str) -> None:
             "An em dash: there is no such thing; what follows comes nearest. Names were read in each library's "
             "documentation on 2026-11-21; docs/libraries.md has the addresses."
         )
+
+
+def _nearest(code: CodeChoice, library: Library) -> tuple[str, Choice | Several, Code] | None:
+    """Return the first form that the library has, its name and its program; None where it has none."""
+    for name, choice in code.forms:
+        if not isinstance(choice, Code) and (written := write(choice, library)).text:
+            return name, choice, written
+    return None
 
 
 def _download(written: Code, file_name: str, key: str) -> None:

@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
-from pages.shared.base import demo
+from pages.shared.base import demo, keys
 from pages.shared.base.question import From, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
@@ -312,9 +312,22 @@ class TableUpload:
             self.entry.refuse(problems_of(error))
             self.entry.say()
             return
+        self._clear_settings()
         st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)
         self._discard()
         st.rerun()
+
+    def _clear_settings(self) -> None:
+        """Empty what was entered for other data; what a link or a session file said of data to come stays."""
+        state = st.session_state
+        awaited = state.get(keys.AWAITED, {})
+        for name, field in self.of.fields.items():
+            key = self.of.key(name)
+            if field.renewed and field.comes_from is From.OWN_DATA and awaited.get(key) != state.get(key):
+                state[key] = field.first
+        state[keys.AWAITED] = {}
+        if "proposed" in self.of.also:
+            state.pop(self.of.key("proposed"), None)
 
     def _discard(self) -> None:
         st.session_state[self.of.key("table")] = None

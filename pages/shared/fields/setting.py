@@ -8,7 +8,7 @@ its own proposal for the same data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
@@ -42,9 +42,10 @@ def begin() -> None:
     }
 
 
-def forget() -> None:
-    """Nothing was entered."""
-    st.session_state[ENTERED] = {}
+def forget(pieces: Collection[str] | None = None) -> None:
+    """Drop what was entered of these pieces, or of all."""
+    held = {} if pieces is None else _held(ENTERED)
+    st.session_state[ENTERED] = {piece: value for piece, value in held.items() if piece not in (pieces or ())}
 
 
 def follow(of: Question) -> None:

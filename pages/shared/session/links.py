@@ -203,6 +203,8 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
     for key, value in values.items():
         st.session_state[key] = value
     listed = {spec.key(name) for name, field in spec.fields.items() if field.names is not None}
+    if origin.kind in (session.UPLOADED, session.RELEASED) or UPLOAD_MARK in fields or spec.own_data:
+        st.session_state[keys.AWAITED] = values
     st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in listed}
 
 

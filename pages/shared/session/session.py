@@ -119,22 +119,36 @@ def end_tour() -> bool:
 
 
 def put_in_use(
-    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+    data: Dataset,
+    origin: Origin,
+    made_of: Loaded | None = None,
+    set_aside: Mapping[str, Any] | None = None,
+    same_rows: bool = False,
 ) -> None:
     """The same as `use`, and the tour goes on.
 
     Every question may propose what its fields hold for these data. A question proposes only what is public:
     value bounds read off private values, say, would leak through a link or a release.
+
+    Args:
+        data: What is put in use.
+        origin: How a link names them.
+        made_of: See `Loaded`.
+        set_aside: See `Loaded`.
+        same_rows: Whether they are the data that were in use before, or a release of them: settings stay.
     """
     state = st.session_state
+    if not same_rows and keys.LOADED in state:
+        clear_settings(state.get(keys.AWAITED, {}))
+    state[keys.AWAITED] = {}
     state[keys.LOADED] = Loaded(data, origin, made_of, set_aside or {})
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
     changed: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
-            if declared.renewed:
-                state[question.key(name)] = None
+            if declared.renewed and not same_rows and declared.comes_from is not From.OWN_DATA:
+                state[question.key(name)] = question.first(name)
         if question.propose is not None:
             now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
             for name, value in question.propose(data, now).items():
@@ -142,6 +156,30 @@ def put_in_use(
                 state[question.key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(changed)
     setting.begin()
+
+
+def clear_settings(awaited: Mapping[str, Any]) -> None:
+    """Empty what may have been entered for the data in use: what is not declared public answers for no other data.
+
+    Args:
+        awaited: What a link or a session file said of data that it did not bring, by session key: it stays.
+    """
+    state = st.session_state
+    pieces = set()
+    for question in catalogue.PAGES:
+        for name in (*question.fields, *question.also):
+            if question.comes_from(name) not in (From.DATA, From.VALUES):
+                continue
+            key = question.key(name)
+            if name in question.fields:
+                pieces.add(question.fields[name].shared)
+            if key not in state or (key in awaited and awaited[key] == state[key]):
+                continue
+            if name in question.fields:
+                state[key] = question.forgotten(name)
+            elif _can_return(state[key]):
+                del state[key]
+    setting.forget(pieces)
 
 
 def _link_said_otherwise(of: Question, name: str, value: Any) -> list[InputProblem]:
@@ -223,7 +261,9 @@ def use_release(data: Dataset) -> None:
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
     stayed = _fields_held()
-    put_in_use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
+    put_in_use(
+        data, Origin(RELEASED), behind, aside, same_rows=True
+    )  # Last: the run may be cut short anywhere before.
     moved = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
     if moved:  # Fields for which a release proposes something else, such as private counts, return too.
         st.session_state[keys.LOADED] = replace(loaded(), set_aside={**moved, **aside})
@@ -234,7 +274,7 @@ def use_original() -> None:
     aside, behind = loaded().set_aside, original()
     forgotten = _forget(with_values=False)
     stayed = _fields_held()
-    put_in_use(behind.dataset, behind.origin)
+    put_in_use(behind.dataset, behind.origin, same_rows=True)
     for key, value in {**stayed, **aside}.items():
         if key != keys.PINS:
             st.session_state[key] = value

@@ -543,6 +543,11 @@ def apply(content: Content) -> None:
     pins.keep(pins.joined(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value
+    state[keys.AWAITED] = {
+        key: value
+        for key, value in content.settings.items()
+        if content.loaded is None or ((of := catalogue.named(key.partition(".")[0])) and of.own_data)
+    }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon
         state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.

@@ -325,7 +325,7 @@ def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
 
 def test_everything_entered_survives_page_switches():
     at = on(SECRET, epsilon=0.37, lower=-1.0, upper=77.0)
-    enter(choose(at, variance_source="Entered"), value_variance=5.5, own_cap=9)
+    enter(enter(choose(at, variance_source="Entered"), value_variance=5.5), own_cap=9)
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)

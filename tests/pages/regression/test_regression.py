@@ -343,6 +343,25 @@ def test_an_uploaded_table_is_answered_and_labelled():
     assert f"{variance:.3g}" not in link
 
 
+def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
+    at = bounded(with_upload(), 2.0, 977.0)
+    assert "What range can a label have?" not in shown_texts(at)
+    fine(
+        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
+    )
+    settled(fine(at.number_input(key="regression.residual_variance").set_value(31.5).run()))
+    # Another column of the same file is the label.
+    fine(at.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
+    fine(at.selectbox(key=UPLOAD.label_key).set_value("size").run())
+    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.features_key).set_value(["rating"]).run())
+    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
+    fine(at.button(key="regression_use").click().run())
+    assert "What range can a label have?" in shown_texts(at)
+    assert at.session_state["regression.upper"] is None
+    assert at.session_state["regression.residual_variance"] != 31.5
+
+
 def test_a_draw_of_private_labels_needs_an_entered_variance():
     at = open_tab(bounded(with_upload()), "Release")
     assert at.button(key="regression_draw").disabled

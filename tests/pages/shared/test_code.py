@@ -210,6 +210,30 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
     assert "max_partitions_contributed" in shown_texts(at)
 
 
+def panel_of_a_quantile() -> None:
+    """The panel of a quantile with weights, which OpenDP lacks, and with a bound on rows, which it has."""
+    from dpcore.code import Choice, Released
+    from dpcore.common.privacy import Disclosure
+    from pages.shared.card import code_panel
+
+    common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
+    weights = Choice(Released.QUANTILE, 1.0, threshold=2.5, **common)
+    cap = Choice(Released.QUANTILE, 1.0, max_rows=3, **common)
+    code_panel.show(code_panel.CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
+
+
+def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:
+    at = AppTest.from_function(panel_of_a_quantile).run()
+    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("OPENDP").run()
+    assert not at.exception
+    assert "smooth weights cannot be expressed" in shown_texts(at)
+    assert "The program below is for **Bound, 3 rows**, which OpenDP has." in shown_texts(at)
+    assert has(at.code[0].value, Library.OPENDP, 3)
+    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
+    assert "The program below is for" not in shown_texts(at)
+    assert has(at.code[0].value, Library.PYTHON, 2.5)
+
+
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
     name = 'who" `is`; drop'
     content = SHOP_EVENTS.replace(b"user_id", b'"who"" `is`; drop"', 1)

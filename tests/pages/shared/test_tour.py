@@ -296,14 +296,15 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     assert [facts.epsilon for facts in spent[of_sample.histogram.digest].releases] == [5.0]
 
 
-def test_data_brought_on_the_tour_end_it_and_the_settings_come_back(state: dict[str, Any]) -> None:
+def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: dict[str, Any]) -> None:
     tour.begin()
     other = replace(SECRET, name="other.csv")
     session.use(other, UPLOAD)
     assert session.dataset() is other
     assert shelf.tour() is None
-    assert (state["mean.lower"], state["mean.upper"], state[keys.EPSILON]) == (17.0, 89.0, 0.7)
-    assert state["mean.own_cap"] is None  # New data renew it, as without a tour.
+    assert (state[keys.EPSILON], state["start.users"]) == (0.7, Users.TWO_GROUPS)
+    # New data clear the rest, as without a tour.
+    assert (state["mean.lower"], state["mean.upper"], state["mean.own_cap"]) == (None, None, None)
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:

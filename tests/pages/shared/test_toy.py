@@ -164,10 +164,12 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
 
     at = do(at, "back")
     assert [value(at, name) for name in ("usual_value", "rows", "own_rows")] == [0.137, 17.0, 19.0]
-    # Other data: what says nothing of them starts afresh.
+    # Other data: what may have been read off those before starts afresh.
     at = go(use(upload(go(at, "Your data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
     assert value(at, "own_rows") is None
-    assert value(at, "rows") == 17.0
+    assert value(at, "usual_value") is None
+    assert value(at, "rows") == 5
+    assert value(at, "shown").value == "share"  # public
 
 
 def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, monkeypatch: Any) -> None:
