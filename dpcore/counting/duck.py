@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.common.progress import ShouldStop
+from dpcore.counting import query
 from dpcore.counting.held import SCHEME, File, file_system
 from dpcore.counting.running import Columns, Steps, StoppedError, check_stop
 
@@ -93,9 +94,7 @@ def _memory() -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=500)
 def _sql(operation: Any) -> str:
-    import ibis
-
-    return str(ibis.to_sql(operation.to_expr(), dialect="duckdb"))
+    return query.to_sql(operation.to_expr(), "duckdb")
 
 
 def sql_of(expression: Table) -> str:

@@ -37,6 +37,21 @@ MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
 
 
+def to_sql(expression: Table, dialect: str) -> str:
+    """Return an expression as SQL, and let nothing hold it afterwards."""
+    import ibis
+    from ibis.backends.sql.compilers import base
+
+    try:
+        return str(ibis.to_sql(expression, dialect=dialect))
+    finally:
+        # Ibis 12 has one node of each of these for all expressions. The node points to the last one that it stood in,
+        # and so to the names of a person's columns.
+        for name in ("NULL", "FALSE", "TRUE", "STAR"):
+            if (node := getattr(base, name, None)) is not None:
+                node.parent = None
+
+
 def _kept(make: Make) -> Make:
     """Keep the last expressions over tables of no engine, such as DuckDB's here.
 

@@ -100,7 +100,7 @@ def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
     for has_nan in (True, False):
         try:
             users = query.per_user(query.events(rows, roles, has_nan=has_nan), roles.contribution)
-            return str(ibis.to_sql(query.histogram(users, roles.contribution), dialect=engine.dialect))
+            return query.to_sql(query.histogram(users, roles.contribution), engine.dialect)
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

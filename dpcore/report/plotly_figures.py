@@ -207,7 +207,6 @@ def hover(plot: Plot, name: str) -> str:
     return f"{name}<br>{_place(plot.x, 'x')}<br>{_place(plot.y, 'y')}"
 
 
-@functools.lru_cache(maxsize=64)
 def _place(axis: Axis, of: str) -> str:
     return f"%{{{of}}}" if axis.scale is Scale.NAMES else f"{axis.said}: %{{{of}:{axis.number}}}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import os
@@ -20,6 +21,7 @@ from streamlit.config import get_option
 from dpcore.common import workspace
 from pages.shared.base import demo
 from pages.shared.figure import serving
+from pages.shared.server import ended_sessions
 from pages.shared.server.frontend import Frontend
 from pages.shared.server.guard import Guard
 from pages.shared.server.start_token import TOKEN, StartToken, start_token
@@ -74,14 +76,16 @@ def middleware() -> list[Middleware]:
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Load the pages' modules while the browser starts; leave no temporary folder behind at the end.
+    """Load the pages' modules while the browser starts, free ended sessions, and leave no temporary folder behind.
 
     A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
     """
     threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    sweeping = asyncio.create_task(ended_sessions.sweep())
     try:
         yield
     finally:
+        sweeping.cancel()
         workspace.close_all()
 
 

@@ -15,6 +15,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, expenditure
+from pages.shared.server import ended_sessions
 from pages.shared.session import links, session, session_file, shelf
 from pages.shared.shell import room
 
@@ -38,8 +39,7 @@ def settle_memory() -> bool:
     remove_abandoned()
     # No first figure needs it, and nearly every page does: 0.2 s that the next visit does not wait for.
     importlib.import_module("pandas")
-    gc.collect()
-    gc.freeze()
+    ended_sessions.freeze()
     # Else what is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked".
     atexit.register(gc.unfreeze)
     return True

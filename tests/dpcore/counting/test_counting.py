@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlglot
 
 from dpcore import counting
 from dpcore.common.errors import InputProblem, InvalidInput
@@ -651,12 +652,12 @@ def test_the_heaviest_are_ranks_and_sizes():
 def test_no_name_of_a_column_outlives_what_was_counted(put):
     def remembered(name):
         gc.collect()
-        held = [found for found in gc.get_objects() if isinstance(found, Roles | ibis.Schema)]
-        return [
-            found
-            for found in held
-            if name in (found.names if isinstance(found, ibis.Schema) else (found.user,))
-        ]
+        names = {
+            Roles: lambda roles: (roles.user,),
+            ibis.Schema: lambda schema: schema.names,
+            sqlglot.exp.Identifier: lambda identifier: (identifier.name,),
+        }
+        return [one for one in gc.get_objects() if type(one) in names and name in names[type(one)](one)]
 
     roles = Roles(TableKind.EVENTS, user="maiden_name", value="sick_days", task="ward")
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"

@@ -1,0 +1,216 @@
+"""Two hundred visitors of a real server, one after the other; prints as JSON what is left of them in memory.
+
+Server and visitors share this process, so that it can look at its own memory. Run as
+``python -m tests.visitors <port>``. Nothing is warmed: memory is frozen while the first visitor is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import uvicorn
+import websockets
+from google.protobuf.message import Message
+from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.state import SessionState
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from dpcore.counting.duck import Duck
+from dpcore.counting.held import Held
+from pages.shared.fields.jobs import Job
+from pages.shared.session.session import Loaded
+
+KEPT_SECONDS, LIMIT_SECONDS = 2, 10.0
+VISITORS, EVERY = 100, 20
+"""Visitors of each half, and of how many one brings a file."""
+THEIRS = (AppSession, SessionState, Loaded, Job, Duck, Held)
+PLANTED = re.compile(r"planted-[0-9]")
+Fill = Callable[[WidgetState], None]
+
+
+class Tab:
+    """A browser's tab, as far as the server can tell."""
+
+    def __init__(self, port: int) -> None:
+        self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
+        self._widgets: dict[str, str] = {}
+        self.session = ""
+
+    async def __aenter__(self) -> Tab:
+        """Connect."""
+        self._socket = await websockets.connect(
+            self._address, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None
+        )
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self._socket.close()
+
+    async def run(self, page: str, *fills: Fill) -> None:
+        """Run a page with these values of widgets, and read what it sends to its end."""
+        asked = BackMsg()
+        asked.rerun_script.page_name = page
+        for fill in fills:
+            fill(asked.rerun_script.widget_states.widgets.add())
+        await self._socket.send(asked.SerializeToString())
+        while True:
+            message = ForwardMsg.FromString(await asyncio.wait_for(self._socket.recv(), 120.0))
+            match message.WhichOneof("type"):
+                case "new_session":
+                    self.session = message.new_session.initialize.session_id
+                case "delta" if message.delta.WhichOneof("type") == "new_element":
+                    kind = message.delta.new_element.WhichOneof("type")
+                    assert kind != "exception", message
+                    widget = getattr(getattr(message.delta.new_element, kind), "id", "")
+                    self._widgets[widget.rpartition("-")[2]] = widget
+                case "script_finished" if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                    return
+
+    def widget(self, key: str) -> str:
+        """Return Streamlit's name of the widget with this key."""
+        return self._widgets[key]
+
+
+@dataclass
+class Visits:
+    """What is known of visitors who left, without holding anything of them."""
+
+    port: int
+    names: set[str] = field(default_factory=set)
+    found_while_open: int = 0
+
+    async def come_and_go(self, number: int) -> None:
+        """Open a page and leave; one in `EVERY` brings a file, and half of these put it to use."""
+        async with Tab(self.port) as tab:
+            await tab.run("your-data" if number % EVERY == 0 else "reproduce")
+            self.names.add(tab.session)
+            if number % EVERY == 0:
+                await bring(tab, number, used=number % (2 * EVERY) == 0)
+            if number == EVERY:
+                self.found_while_open = len(planted())
+
+    async def wait(self) -> float:
+        """Return how many seconds after expiry nothing was left of them; more than the limit where something was."""
+        left = time.monotonic()
+        while self.remains(gc.get_objects()) and time.monotonic() - left < KEPT_SECONDS + LIMIT_SECONDS + 1:
+            await asyncio.sleep(0.2)
+        return time.monotonic() - left - KEPT_SECONDS
+
+    def remains(self, objects: list[Any]) -> list[str]:
+        """Return the names of the classes of the visitors' objects among these."""
+        # By type: a weak proxy whose object is gone raises when it is asked for its class.
+        others = [one for one in objects if type(one) is AppSession and one.id not in self.names]
+        spared = {id(one) for one in others} | {id(one.session_state) for one in others}
+        return [type(one).__name__ for one in objects if type(one) in THEIRS and id(one) not in spared]
+
+
+async def bring(tab: Tab, number: int, used: bool) -> None:
+    """Bring a file with planted user ids, and put it to use, or leave while it waits."""
+
+    def source(widget: WidgetState) -> None:
+        widget.id = tab.widget("your_data.data_source")
+        widget.string_array_value.data.append("Upload a file")
+
+    def file(widget: WidgetState) -> None:
+        widget.id = tab.widget("your_data.upload_file_0")
+        info = widget.file_uploader_state_value.uploaded_file_info.add()
+        info.file_id, info.name, info.size = name, name, len(content)
+
+    def use(widget: WidgetState) -> None:
+        widget.id, widget.trigger_value = tab.widget("use_upload"), True
+
+    name = f"planted-{number}.csv"
+    rows = "".join(f"planted-{number}-{user},{user}\n" for user in range(200) for _ in range(3))
+    content = f"user,planted-{number}-value\n{rows}".encode()
+    await tab.run("your-data", source)
+    Runtime.instance().uploaded_file_mgr.add_file(
+        tab.session, UploadedFileRec(name, name, "text/csv", content)
+    )
+    await tab.run("your-data", source, file)
+    if used:
+        await tab.run("your-data", use)
+        await tab.run("mean")
+
+
+def planted() -> list[str]:
+    """Return the planted texts that are alive, each with the class that holds it."""
+    seen: set[int] = set()
+    return [
+        f"{type(holder).__module__}.{type(holder).__name__}: {match[0]}"
+        for holder in gc.get_objects()
+        for text in texts(holder, seen)
+        if (match := re.search(PLANTED.pattern + ".{0,30}", text)) is not None
+    ]
+
+
+def texts(holder: Any, seen: set[int]) -> Iterator[str]:
+    """Return the texts that an object holds, through whatever Python does not track itself."""
+    for held in gc.get_referents(holder):
+        if gc.is_tracked(held) or id(held) in seen:
+            continue
+        if isinstance(held, str):
+            yield held
+        elif isinstance(held, bytes | bytearray):
+            yield held.decode("latin-1")
+        elif isinstance(held, np.ndarray):
+            yield from map(str, held.ravel().tolist() if held.dtype.kind in "OSUT" else [])
+        elif isinstance(held, pa.Array | pa.ChunkedArray | pa.RecordBatch | pa.Table):
+            yield str(held.to_pylist())
+        elif isinstance(held, pa.Buffer):
+            yield held.to_pybytes().decode("latin-1")
+        elif isinstance(held, Message):
+            yield held.SerializeToString().decode("latin-1")
+        else:
+            seen.add(id(held))
+            yield from texts(held, seen)
+
+
+async def main(port: int) -> dict[str, Any]:
+    """Let all visitors come and go; return what is left."""
+    from app import app
+
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.05)
+    seconds, megabytes, visits = [], [], Visits(port)
+    for half in range(2):
+        for number in range(half * VISITORS, (half + 1) * VISITORS):
+            await visits.come_and_go(number)
+        seconds.append(await visits.wait())
+        megabytes.append(psutil.Process().memory_info().rss / 1e6)
+    gc.unfreeze()  # Python does not name objects that were frozen.
+    left = {
+        "visitors": len(visits.names),
+        "found while open": visits.found_while_open,
+        "seconds after expiry": seconds,
+        "megabytes": megabytes,
+        "remains": visits.remains(gc.get_objects()),
+        "planted": planted(),
+    }
+    server.should_exit = True
+    await serving
+    return left
+
+
+if __name__ == "__main__":
+    os.environ["SWEETSPOT_TOKEN"] = ""
+    config.set_option("server.disconnectedSessionTTL", KEPT_SECONDS)
+    print(json.dumps(asyncio.run(main(int(sys.argv[1])))))
