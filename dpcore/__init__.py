@@ -22,6 +22,10 @@ __version__ = version.VERSION
 
 def __getattr__(name: str) -> Callable[..., Reply]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
+    if name == "select_privately":
+        from dpcore import private_selection
+
+        return private_selection.select_privately
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
@@ -35,4 +39,6 @@ def __getattr__(name: str) -> Callable[..., Reply]:
 def __dir__() -> list[str]:
     from dpcore import questions
 
-    return sorted({*(name for name in globals() if name.startswith("__")), *questions.ASKED})
+    return sorted(
+        {*(name for name in globals() if name.startswith("__")), *questions.ASKED, "select_privately"}
+    )

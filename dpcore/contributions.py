@@ -185,6 +185,14 @@ class ContributionHistogram(ByDigest):
         object.__setattr__(self, "users", read_only(users))
 
     @classmethod
+    def nobody(cls) -> ContributionHistogram:
+        """Return the histogram of data that name no user, which only a private selection takes."""
+        histogram = object.__new__(cls)
+        for name in ("sizes", "users"):
+            object.__setattr__(histogram, name, read_only(np.zeros(0, dtype=np.int64)))
+        return histogram
+
+    @classmethod
     def from_counts(cls, counts: npt.ArrayLike) -> ContributionHistogram:
         """Group one count per user.
 

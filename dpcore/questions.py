@@ -131,6 +131,10 @@ ASKED = {
 """By the name of the call."""
 
 
+DRAWN = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
+"""Calls of `ASKED` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
+
+
 def command_of(name: str) -> str:
     """What a question is called in a shell: its call without the ending, but where that is counting."""
     short = re.sub(r"_bounds?$", "", name)

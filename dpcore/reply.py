@@ -25,6 +25,10 @@ from dpcore.report.markup import plain_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpcore.per_group.private_pair import PrivatePair
+    from dpcore.private_choice.answer.drawing import Asked
+    from dpcore.private_choice.choice import PrivateChoice
+
 
 LIBRARIES = {library.name.lower(): library for library in Library}
 
@@ -191,7 +195,8 @@ class Reply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
-        has the epsilon of both. Nothing here keeps an account: keep your own.
+        has the epsilon of both. Nothing here keeps an account: keep your own. One user may decide whether this reply
+        exists at all; `dpcore.select_privately` selects a bound without it.
 
         Args:
             epsilon: Of the draw, on top of that of the release; by default 0.1. For `private_bound` its own settings
@@ -211,6 +216,20 @@ class Reply:
         """
         from dpcore.private_choice.answer import drawing
 
+        asked = self.private_question(
+            epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
+        )
+        assert self.data is not None
+        return self.drawn_as(drawing.draw(asked, self.data, charge), asked, self.data)
+
+    def private_question(self, epsilon: float | None, **public: Any) -> Asked:
+        """Return the question of the draw of this reply's bound, with the public settings of `draw`.
+
+        Raises:
+            InvalidInput: As `draw`.
+        """
+        from dpcore.private_choice.answer import drawing
+
         data = self.data
         if data is None or self.answer.setting is None:
             raise refusal("there is no private draw for this answer")
@@ -220,8 +239,7 @@ class Reply:
                 remedy="A bound that is read off a release may be published",
             )
         own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
-        of = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-        beside = drawing.Beside(**of if own is None else {"epsilon": own, **of})
+        beside = drawing.Beside(**public if own is None else {"epsilon": own, **public})
         asked = drawing.asked_for(self.answer, data, beside)
         if asked is None:
             raise refusal(
@@ -231,9 +249,13 @@ class Reply:
         if isinstance(asked, drawing.Lacking):
             named = " ".join(f"{name}=…" for name in asked.settings)
             raise refusal(plain_text(asked.said).rstrip("."), remedy=named)
-        drawn = drawing.draw(asked, data, charge)
-        answer = drawing.answered(self.answer, drawn, asked, data)
-        return Drawn(answer, self.call, self.package, self.asks)
+        return asked
+
+    def drawn_as(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
+        """Return what was drawn as a reply; ``data`` give the names of file and columns."""
+        from dpcore.private_choice.answer import drawing
+
+        return Drawn(drawing.answered(self.answer, release, asked, data), self.call, self.package, self.asks)
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.

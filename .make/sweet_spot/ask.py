@@ -34,8 +34,6 @@ BY_COLUMN = {"levels": "EMAIL,PHONE", "ranges": "0,400"}
 """Settings with an entry for each column, and what one may be."""
 
 
-DRAWN = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
-"""Calls whose bound can be drawn privately."""
 OF_GROUPS = ("unit", "highest_amount")
 BESIDE_A_DRAW = ("largest", "margin", *OF_GROUPS)
 """Options of a draw beside its epsilon, called as `dpcore.reply.Reply.draw` calls them."""
@@ -62,7 +60,9 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings = vars(given)
     paths, report = settings.pop("data"), settings.pop("report")
     as_json, library = settings.pop("json"), settings.pop("code")
-    beside = ("draw", *BESIDE_A_DRAW) if name in DRAWN else ()  # Others have settings of these names.
+    beside = (
+        ("draw", *BESIDE_A_DRAW) if name in questions.DRAWN else ()
+    )  # Others have settings of these names.
     to_draw = {key: settings.pop(key) for key in beside if key in settings}
     if to_draw:
         _check_draw(parser, to_draw, report)
@@ -82,12 +82,13 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     ):
         parser.error("the following arguments are required: DATA, beside the settings")
     settings = _held(held) | settings
-    reply = questions.reply_of(name, paths or None, settings)
-    # Notes tell of the data, which beside a draw is more than its epsilon covers.
-    for note in () if reply.data is None or to_draw else reply.data.notes:
-        print(note, file=sys.stderr)
     if to_draw:
-        reply = reply.draw(to_draw.pop("draw"), **to_draw)
+        reply: Reply = dpcore.select_privately(name, paths, settings, to_draw.pop("draw"), **to_draw)
+    else:
+        reply = questions.reply_of(name, paths or None, settings)
+    # A draw has no notes: they tell of the data more than its epsilon covers.
+    for note in () if reply.data is None else reply.data.notes:
+        print(note, file=sys.stderr)
     if library is not None:
         sys.stdout.write(reply.code(library))
         _, written_form = reply.program(library)
@@ -138,7 +139,7 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
     )
     for key, one in asked.items():
         _add(parser, key, one.default, hints.get(key), told[key])
-    if name in DRAWN:
+    if name in questions.DRAWN:
         _add_draw(parser, name)
     written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     written.add_argument(

@@ -79,7 +79,7 @@ def to_dataset(
         with_files = open_files([os.fspath(one) for one in data])
         return _read(with_files, whose, value, groups, provenance, contribution)
     if is_table(data):
-        held = Held(_parquet(data, [*whose, *groups, *([value] if value is not None else [])]))
+        held = Held(as_parquet(data, [*whose, *groups, *([value] if value is not None else [])]))
         return _read(open_files([held], [FRAME]), whose, value, groups, provenance, contribution)
     try:
         counts = np.asarray(data)
@@ -167,7 +167,7 @@ def _read(
     return counted
 
 
-def _parquet(table: Any, named: list[str]) -> bytes:
+def as_parquet(table: Any, named: list[str]) -> bytes:
     """Return the columns that are asked for as a Parquet file, which is read as any other."""
     import pyarrow as pa
     import pyarrow.parquet as pq

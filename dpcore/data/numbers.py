@@ -117,6 +117,23 @@ def settled(
     return Marks(sql, problem, note, point)
 
 
+def read_cell(cell: str, first: str) -> str:
+    """Return SQL of a cell as a number by itself, whatever others hold: null where it holds none.
+
+    Args:
+        cell: SQL of the cell, text without blanks around it.
+        first: What stands before the decimals where a cell such as 1,234 leaves it open.
+    """
+    spaces = _SPACES.replace("'", "''")
+    text = f"replace({cell}, '\u2212', '-')"
+    text = f"(CASE WHEN {_is(text, _SPACED)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
+    readings = []
+    for point in (first, "," if first == "." else "."):
+        plain = f"replace(replace({text}, '{',' if point == '.' else '.'}', ''), ',', '.')"
+        readings.append(f"WHEN {_is(text, _pattern(point))} THEN TRY_CAST({plain} AS DOUBLE)")
+    return f"CASE WHEN {_is(text, _PLAIN)} THEN TRY_CAST({text} AS DOUBLE) {' '.join(readings)} END"
+
+
 def _decided(
     found: Mapping[str, bool], where: Callable[[str], str], column: str, delimiter: str, whole: bool
 ) -> tuple[str, InputProblem | None, str]:

@@ -300,7 +300,7 @@ class PrivatePair:
 
 def choose(
     problem: PrivatePairProblem,
-    pairs: UserGroupPairs | PairSizes,
+    pairs: UserGroupPairs | PairSizes | None,
     charge: Charge | None = None,
     column: str = "",
 ) -> PrivatePair:
@@ -309,6 +309,7 @@ def choose(
     Args:
         problem: The question.
         pairs: Who contributes how much to which group, or how that is distributed (not for a sum); private.
+            None for data without anybody in them.
         charge: Told what the draw guarantees before anything is drawn.
         column: Name of what groups are of.
     """

@@ -234,6 +234,8 @@ def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHisto
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
     """
+    if not totals.size:
+        return ContributionHistogram.nobody()
     with np.errstate(over="ignore"):
         units = np.ceil(totals / unit * (1.0 - 1e-9))
     return ContributionHistogram.from_counts(np.clip(units, 1.0, largest + 1.0).astype(np.int64))
