@@ -242,18 +242,34 @@ def test_a_label_that_is_no_number_stops_no_regression(cell: str, here: Path) ->
     assert results(chosen, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
 
 
-@pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
-def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None:
-    rule = Rule(
+def rule_of(bounds_by: str) -> Rule:
+    """Return a rule for which the number of users is public."""
+    return Rule(
         bounds_by=bounds_by, clip=1.0, one=2.0, count_noise=1.0, number_noise=0.0, momentum=0.5, travel=1.0,
         longest=1.0, settled=3, fade=0.9, agreeing=2.0, moving=2.0, growth=1.1, most_growth=4.0, start=2.0,
         clipped=1.0, turn=1.0, largest=1.0, ends=(1.0, 8.0),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
+def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None:
     classifier = PRIVATE["classifier"]
     assert classifier.training is not None
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
         (here / "shop_events.csv").write_text(HEADER + rows)
-        training = replace(classifier.training, rule=rule)
+        training = replace(classifier.training, rule=rule_of(bounds_by))
         ends.append(run(program(replace(classifier, training=training), Library.PYTHON)))
     assert ends == [("0", "", ends[0][2])] * 3
+
+
+def test_no_user_s_cells_change_the_public_number_of_users_of_a_classifier(here: Path) -> None:
+    """Neighbours differ in one user's values: rows without a label are left out, and their user still counts."""
+    classifier = PRIVATE["classifier"]
+    assert classifier.training is not None
+    chosen = replace(classifier, training=replace(classifier.training, rule=rule_of("weights")))
+    for amount in ("7", "", "NA"):
+        (here / "shop_events.csv").write_text(HEADER + ROWS + f"last,p1,{amount}\n")
+        names = results(chosen, Library.PYTHON)
+        assert names["users"] == 7
+        assert names["num_users"] == (7 if amount == "7" else 6)
