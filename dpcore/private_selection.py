@@ -71,7 +71,7 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    selectable = (*questions.DRAWN, "private_bound")
+    selectable = (*questions.SELECTABLE, "private_bound")
     if question not in selectable:
         raise refusal(f"a bound is selected privately for {', '.join(selectable)}; got {question!r}")
     beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
@@ -90,7 +90,7 @@ def select_privately(
     if isinstance(asked, BoundDraw) and asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
         # Its program is that of the answer, which names the file.
         reply = questions.reply_of(question, shown_as, asked_of | _named(question, columns))
-    return reply.drawn_as(_draw(asked, amounts, columns, charge), asked, shown_as)
+    return reply.reply_with_release(_draw(asked, amounts, columns, charge), asked, shown_as)
 
 
 def _columns(data: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -131,7 +131,7 @@ ASKED = {
 """By the name of the call."""
 
 
-DRAWN = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
+SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
 """Calls of `ASKED` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 

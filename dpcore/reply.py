@@ -220,7 +220,7 @@ class Reply:
             epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
         )
         assert self.data is not None
-        return self.drawn_as(drawing.draw(asked, self.data, charge), asked, self.data)
+        return self.reply_with_release(drawing.draw(asked, self.data, charge), asked, self.data)
 
     def private_question(self, epsilon: float | None, **public: Any) -> Asked:
         """Return the question of the draw of this reply's bound, with the public settings of `draw`.
@@ -251,8 +251,8 @@ class Reply:
             raise refusal(plain_text(asked.said).rstrip("."), remedy=named)
         return asked
 
-    def drawn_as(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
-        """Return what was drawn as a reply; ``data`` give the names of file and columns."""
+    def reply_with_release(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
+        """Return a released bound as a reply; ``data`` give the names of file and columns."""
         from dpcore.private_choice.answer import drawing
 
         return Drawn(drawing.answered(self.answer, release, asked, data), self.call, self.package, self.asks)

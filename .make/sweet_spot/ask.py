@@ -60,9 +60,8 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings = vars(given)
     paths, report = settings.pop("data"), settings.pop("report")
     as_json, library = settings.pop("json"), settings.pop("code")
-    beside = (
-        ("draw", *BESIDE_A_DRAW) if name in questions.DRAWN else ()
-    )  # Others have settings of these names.
+    # Other calls have settings of these names.
+    beside = ("draw", *BESIDE_A_DRAW) if name in questions.SELECTABLE else ()
     to_draw = {key: settings.pop(key) for key in beside if key in settings}
     if to_draw:
         _check_draw(parser, to_draw, report)
@@ -139,7 +138,7 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
     )
     for key, one in asked.items():
         _add(parser, key, one.default, hints.get(key), told[key])
-    if name in questions.DRAWN:
+    if name in questions.SELECTABLE:
         _add_draw(parser, name)
     written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     written.add_argument(
