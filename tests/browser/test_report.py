@@ -48,7 +48,7 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
 
     report = open_offline(file, viewport=NARROW, color_scheme="dark")
     expect(report.locator(".headline")).to_have_text(headline)
-    assert report.locator(".js-plotly-plot").count() == 7
+    assert report.locator(".js-plotly-plot").count() == 6
     assert report.locator("math").count() > 10
     for viewport in (NARROW, WIDE):
         report.set_viewport_size(viewport)  # type: ignore[arg-type]
