@@ -108,9 +108,11 @@ def test_tables_fill_it_and_say_which_rows_stay_out() -> None:
 
 
 def test_amounts_that_cannot_be_are_refused_together() -> None:
-    with pytest.raises(InvalidInput, match=r"(?is)rows must have one entry.*sums go with rows.*rows_without_group"):
+    with pytest.raises(
+        InvalidInput, match=r"(?is)rows must have one entry.*sums go with rows.*rows_without_group"
+    ):
         Pairs([0, 0], [0, 1], 2, rows=[1], sums=[1.0, 2.0], sums_of_squares=[1.0, 4.0], rows_without_group=-1)
-    with pytest.raises(InvalidInput, match="sums go with rows"):
+    with pytest.raises(InvalidInput, match="Sums go with rows"):
         Pairs([0, 0], [0, 1], 2, sums=[1.0, 2.0])
     with pytest.raises(InvalidInput, match="at least one row"):
         Pairs([0, 0], [0, 1], 2, rows=[1, 0])
