@@ -28,8 +28,8 @@ TRAINING = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_s
 ASSUMPTIONS = (
     "The loss is convex and L-Lipschitz; all owners' best models share one best shared part (section 1.1 of the paper)",
     "Constants hidden by O(·) are those entered, 1 unless changed: the map compares orders and promises no accuracy",
-    "The bound of joint privacy is as printed in theorem 3.1, whose privacy proof is incomplete: see *Why not "
-    "the paper's algorithm?*",
+    "The bound of joint privacy is as printed in theorem 3.1, whose privacy proof is incomplete: see *How "
+    "this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
     "Working alone tells the others nothing. Joint privacy protects no one from their own owner, nor where an owner "
     "publishes the personal part",
