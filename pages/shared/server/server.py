@@ -82,7 +82,7 @@ def middleware() -> list[Middleware]:
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Load the pages' modules while the browser starts, free ended sessions, and leave no temporary folder behind.
+    """Load the pages' modules while the browser starts, free ended sessions, and leave no work or folder behind.
 
     A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
     """
@@ -94,6 +94,8 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         yield
     finally:
         sweeping.cancel()
+        # Imported here, as NumPy must come after the settings above.
+        importlib.import_module("pages.shared.fields.jobs").drop_all()
         workspace.close_all()
 
 
