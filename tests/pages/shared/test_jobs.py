@@ -64,9 +64,10 @@ def test_a_server_that_ends_stops_all_work():
 
     async def serve():
         async with server.lifespan(None):
-            for job in (running, waiting):
-                threading.Thread(target=job.run, args=(work,), daemon=True).start()
-                until(lambda: begun.is_set() if job is running else job.waiting)
+            threading.Thread(target=running.run, args=(work,), daemon=True).start()
+            until(begun.is_set)
+            threading.Thread(target=waiting.run, args=(work,), daemon=True).start()
+            until(lambda: waiting.waiting)
 
     with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread.
         thread.submit(asyncio.run, serve()).result()
