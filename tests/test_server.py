@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import errno
+import hashlib
 import http.client
 import http.server
 import json
@@ -30,7 +32,8 @@ from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowe
 
 from pages.shared.base import demo
 from pages.shared.server import server
-from pages.shared.server.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.server.guard import DEMO_HIDES, DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.server.start_token import SIGN_IN
 from tests import foreign
 from tests.browser import browser as helpers
 
@@ -139,6 +142,17 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
         assert refusal(scope(method=method), public, True) == DEMO_TAKES_NOTHING
         assert refusal(scope(method=method), public, False) == ""
     assert refusal(scope(method="HEAD"), public, True) == ""
+    for path in ("metrics", "agent/openapi.json", "agent/mcp", "upload_file/a/b", "healthy", "x/../metrics"):
+        asked = {**scope(**behind), "path": f"/_stcore/{path}"}
+        assert refusal(asked, public, True) == DEMO_HIDES
+        assert refusal({**asked, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
+        assert refusal({**scope(), "path": f"/_stcore/{path}"}, public, False) == ""
+    for path in ("health", "host-config", "stream", "bidi-components/a/b.js"):
+        assert refusal({**scope(**behind), "path": f"/_stcore/{path}"}, public, True) == ""
+    # The container's check of health, and nobody else's.
+    health = {"path": "/_stcore/script-health-check"}
+    assert refusal({**scope(), **health}, public, True) == ""
+    assert refusal({**scope(**behind), **health}, public, True) == DEMO_HIDES
 
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
@@ -177,7 +191,7 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
     async def inner(scope, _receive, _send):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
-    guard = Guard(inner, public=frozenset({DEMO}), served=True)
+    guard = Guard(inner, public=frozenset({DEMO}), served=True, policy="")
     own = f"http://{OWN}"
     for headers in ({"origin": own}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.
@@ -272,9 +286,20 @@ def app(
     running.stop()
 
 
+def directives(policy: str) -> dict[str, list[str]]:
+    """Return the sources of each directive of a Content-Security-Policy."""
+    words = [directive.split() for directive in policy.split(";")]
+    return {name: sources for name, *sources in words}
+
+
 def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
-    script = re.search(r'src="\./(static/[^"]+\.js)"', ask(app.url, "/").body)
+    index = ask(app.url, "/").body
+    script = re.search(r'src="\./(static/[^"]+\.js)"', index)
     assert script
+    inline = re.findall(r"<script>(.*?)</script>", index + SIGN_IN, re.DOTALL)
+    sha256 = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
+    digests = [f"'sha256-{digest}'" for digest in sha256]
+    assert len(digests) == 2
     paths = ["/", "/mean", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics", f"/{script[1]}"]
     paths += [
         "/_stcore/script-health-check",
@@ -283,9 +308,11 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         "/component/x/y",
         "//x",
     ]
+    is_demo = ask(app.url, "/", host="demo.example.org").status == 200
+    hidden = {"/_stcore/metrics", "/_stcore/agent/openapi.json"} if is_demo else set()
     for path in paths:
         own = ask(app.url, path)
-        assert own.status != 403, path
+        assert (own.status == 403, own.body == DEMO_HIDES) == (path in hidden, path in hidden), path
         refused = [
             ask(app.url, path, host="evil.example:8501"),
             ask(app.url, path, origin="http://evil.example"),
@@ -294,7 +321,10 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         foreign_host = (200, "ok") if path == "/_stcore/health" else (403, WRONG_HOST)
         assert [(one.status, one.body) for one in refused] == [foreign_host, (403, WRONG_ORIGIN)], path
         for one in (own, *refused):  # never in a frame
-            assert one.headers["content-security-policy"] == "frame-ancestors 'none'", path
+            policy = directives(one.headers["content-security-policy"])
+            assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == ["'none'"], path
+            assert policy["default-src"] == ["'self'"], path
+            assert sorted(policy["script-src"]) == sorted(["'self'", "blob:", *digests]), path
             assert one.headers["x-frame-options"] == "DENY", path
             assert one.headers["cross-origin-resource-policy"] == "same-origin", path
             assert one.headers["cross-origin-opener-policy"] == "same-origin", path

@@ -18,6 +18,7 @@ from typing import Any
 from starlette.formparsers import MultiPartParser
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
+from streamlit import file_util
 from streamlit.config import get_option
 
 from dpcore.common import workspace
@@ -25,8 +26,8 @@ from pages.shared.base import demo
 from pages.shared.figure import serving
 from pages.shared.server import ended_sessions
 from pages.shared.server.frontend import Frontend
-from pages.shared.server.guard import Guard
-from pages.shared.server.start_token import TOKEN, StartToken, start_token
+from pages.shared.server.guard import Guard, content_policy
+from pages.shared.server.start_token import SIGN_IN, TOKEN, StartToken, start_token
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
 # thousands of times; with more threads these spin while they wait for each other. Measured on two cores: the best
@@ -72,8 +73,10 @@ def middleware() -> list[Middleware]:
         # Started without the launcher, which would have chosen the token and opened the link.
         link = f"http://127.0.0.1:{get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
+    index = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    policy = content_policy([index, SIGN_IN])
     return [
-        Middleware(Guard, public=public, served=demo.is_served()),
+        Middleware(Guard, public=public, served=demo.is_served(), policy=policy),
         Middleware(StartToken, token=token),
         Middleware(Frontend),
         *serving.MIDDLEWARE,
