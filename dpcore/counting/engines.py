@@ -7,6 +7,7 @@ test reads them again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -124,12 +125,17 @@ def connect(address: str) -> Any:
     try:
         if key in _NO_ADDRESS:
             return getattr(ibis, key).connect(**asked, **options)
-        return ibis.connect(target, **options)
+        backend = ibis.connect(target, **options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
         raise refusal(f"the driver for {title} is not installed", remedy=remedy) from error
     except Exception as error:  # every driver has its own
         raise refusal(f"{title} does not answer as it should: {first_line(error)}") from error
+    if key == "postgres":
+        # It then ends its query if this process is killed. Servers before version 14 have no such setting.
+        with contextlib.suppress(Exception):
+            backend.raw_sql("SET client_connection_check_interval = '1s'").close()
+    return backend
 
 
 def _options(key: str, parts: SplitResult) -> dict[str, Any]:
