@@ -55,14 +55,13 @@ def panel() -> None:
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    if (session.is_file() or waits()) and not ENTRY.problems:
+    if waits() or (session.is_file() and not ENTRY.problems):
         with st.expander("Bring another file", icon=":material/upload_file:"):
             _bring()
     else:
         _bring()
-    ENTRY.say()
-    if st.session_state[QUESTION.key("upload_stopped")]:
-        st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
+    if not waits():
+        _say()
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     distribution: Dataset | None = st.session_state.get(QUESTION.key("upload_pairs"))
     roles: Roles | None = None
@@ -75,7 +74,16 @@ def panel() -> None:
         roles = upload_roles.choose(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use(source, roles)
+    if waits():
+        _say()  # Next to the buttons of the file.
     engine_inputs.recipes(roles)
+
+
+def _say() -> None:
+    """Say what was wrong with the last files, or that reading or counting them was stopped."""
+    ENTRY.say()
+    if stopped := st.session_state[QUESTION.key("upload_stopped")]:
+        st.info(stopped, icon=":material/stop_circle:")
 
 
 def _bring() -> None:

@@ -36,6 +36,7 @@ from pages.your_data import upload_inputs
 from tests.pages.driving import (
     address_of,
     begin,
+    below,
     chart,
     errors,
     fine,
@@ -385,7 +386,10 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     fine(at.multiselect(key=UPLOAD.features_key).set_value(["size"]).run())
     fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
-    assert "Lines 2, 3, 4, column size" in errors(at)
+    assert errors(at).count("Lines 2, 3, 4, column size") == 1
+    assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
+    fine(at.run())
+    assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
     assert [metric.value for metric in metrics_of(at)] == before
 
 
