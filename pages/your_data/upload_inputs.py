@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 ENTRY = uploads.Entry(QUESTION, "upload_")
+_STOPPED = "Stopped; the data in use stay as they were."
+_CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 LOOK_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 
@@ -187,7 +189,7 @@ def _finish_look() -> None:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[QUESTION.key("upload_stopped")] = "Stopped; the data in use stay as they were."
+        state[QUESTION.key("upload_stopped")] = _CUT_OFF if job.cut_off else _STOPPED
         return
     source, roles = job.result
     if source.complete:
@@ -236,8 +238,11 @@ def _finish() -> None:
         ENTRY.refuse(problems)
         st.session_state[QUESTION.key("upload_job")] = None
     elif (found := jobs.result_of(QUESTION.key("upload_job"))) is not None:
+        job: jobs.Job = st.session_state[QUESTION.key("upload_job")]
         st.session_state[QUESTION.key("upload_job")] = None
         _take(found[1])
+        if job.cut_off:
+            st.session_state[QUESTION.key("upload_stopped")] = _CUT_OFF
 
 
 def _take(counted: counting.Counted) -> None:

@@ -39,6 +39,7 @@ Work = Callable[[Tell, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
+CUT_OFF = "The connection to this page was lost for a while, so the work was stopped."
 _LOOK_SECONDS = 0.5
 _HEAVY = threading.Semaphore(1)
 
@@ -57,6 +58,7 @@ class Job:
         problems: Why it failed; empty where it did not.
         read_early: Whether the page last asked for the result while it worked.
         again: The work, where it failed of what may not fail a second time.
+        cut_off: Whether it was stopped because the connection of its session was lost.
     """
 
     question: Any
@@ -68,6 +70,7 @@ class Job:
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
     again: Work | None = None
+    cut_off: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
@@ -159,6 +162,7 @@ class Job:
         while self.running:
             since = (since or time.monotonic()) if is_lost() else None
             if since is not None and time.monotonic() - since >= after:
+                self.cut_off = True
                 self.stop()
                 return
             self.wait(min(_LOOK_SECONDS, after))
@@ -257,7 +261,8 @@ def failure_of(key: str) -> tuple[InputProblem, ...]:
 def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: bool = True) -> bool:
     """While work runs under a key: a progress bar and Stop. The page is drawn anew when work tells more, or ends.
 
-    Where it failed, this says why, and offers to try again what may not fail a second time.
+    Where it failed, this says why, and offers to try again what may not fail a second time. Where the connection was
+    lost for a while, it says so.
 
     Args:
         keys: In the session; of several, all are work for one answer.
@@ -274,6 +279,8 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     if not at_work:
         for key in keys:
             say_failure(key)
+            if (job := st.session_state.get(key)) is not None and job.cut_off:
+                st.info(CUT_OFF, icon=":material/stop_circle:")
         return False
     _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
     return True

@@ -11,11 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared.base import dialogs
 from pages.shared.fields import jobs
+from pages.shared.fields import search as search_module
 from pages.shared.fields.jobs import Job
+from pages.shared.fields.search import Search
 from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
@@ -209,6 +212,33 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     connected.clear()
     job.wait(PATIENCE)
     assert jobs.result_of("job") == (None, "what there was")
+    # What a page searches by itself begins anew; what a person stopped stays as it is.
+    search = Search("job")
+    monkeypatch.setattr(search_module, "st", jobs.st)
+    assert not search.asks(None)
+    connected.add("ours")
+    job = jobs.start("job", None, work, 0.0)
+    job.stop()
+    job.wait(PATIENCE)
+    assert search.asks(None)
+
+
+def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
+    def page():
+        from pages.shared.fields import jobs
+
+        jobs.watch("job", "Working")
+
+    at = AppTest.from_function(page)
+    job = at.session_state["job"] = Job(None)
+    thread = threading.Thread(target=job.run, args=(lambda tell, stop: until(stop),))
+    thread.start()
+    job.stop_when(lambda: True, 0.0)
+    thread.join(PATIENCE)
+    assert "page was lost" in at.run().info[0].value
+    again = at.session_state["job"] = Job(None)
+    again.run(lambda tell, stop: None)
+    assert not at.run().info
 
 
 def test_work_goes_on_while_somebody_is_connected():
