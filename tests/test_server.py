@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -452,7 +453,7 @@ sys.exit(launch.main())
 """
 
 
-def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_of_the_first(tmp_path):
+def test_of_two_launchers_the_second_takes_the_next_port_and_its_server_ends_with_it(tmp_path):
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -479,7 +480,13 @@ def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_
                 (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
                 assert url != f"http://127.0.0.1:{taken}"
                 assert ask(url, "/").headers["x-frame-options"] == "DENY"
+                process.kill()  # The launcher alone, which cannot stop its server any more.
+                deadline = time.monotonic() + 60
+                while not helpers.launcher.is_free(int(url.rpartition(":")[2])):
+                    assert time.monotonic() < deadline, "the server outlives its launcher"
+                    time.sleep(0.1)
             finally:
-                os.killpg(process.pid, signal.SIGINT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.communicate(timeout=60)
         first.shutdown()

@@ -220,8 +220,8 @@ def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
-        env=server_environment(token),
-        stdin=subprocess.DEVNULL,
+        env={**server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
+        stdin=subprocess.PIPE,  # The server ends when this is closed, even if this process is killed.
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -140,9 +140,12 @@ def choose(source: counting.Source) -> Roles:
 def _rename() -> None:
     """Call the columns of a file without a header what the person has entered."""
     state = st.session_state
-    source: counting.Source = state[QUESTION.key("upload_table")]
+    source: counting.Source | None = state.get(QUESTION.key("upload_table"))
+    names: str | None = state.get(QUESTION.key("upload_names"))
+    if source is None or names is None:  # The file was discarded before the press came.
+        return
     try:
-        source = source.with_names(state[QUESTION.key("upload_names")].split(","))
+        source = source.with_names(names.split(","))
     except InvalidInput as refused:
         state[QUESTION.key("upload_problems")] = refused.problems
         return

@@ -120,6 +120,7 @@ class Job:
         Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped; but
         not where it was dropped.
         """
+        _running.add(self)
         admitted = self.heavy and self._wait_for_turn()
         if self.light:
             self._line.pages.let_go_first(self._place)
@@ -136,6 +137,7 @@ class Job:
             if self._has_turn:
                 self._line.leave()
             self._done.set()
+            _running.discard(self)
 
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which is given back at the end; False where it was stopped before."""
@@ -166,6 +168,15 @@ class Job:
             self.progress = min(max(share, 0.0), 1.0)
         if so_far is not None:
             self.so_far = so_far
+
+
+_running: set[Job] = set()
+
+
+def drop_all() -> None:
+    """Drop all work of this process, which ends: Python would wait for the threads of a pool."""
+    for job in _running.copy():
+        job.drop()
 
 
 def start(

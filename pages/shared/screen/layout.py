@@ -180,7 +180,9 @@ def _epsilon_control(where: str) -> None:
 
 
 def _slider_moved() -> None:
-    st.session_state[keys.EPSILON] = st.session_state[keys.EPSILON_SLIDER]
+    # A late press of the page before finds no slider.
+    if (step := st.session_state.get(keys.EPSILON_SLIDER)) is not None:
+        st.session_state[keys.EPSILON] = step
 
 
 def nearest_step(epsilon: float) -> float:

@@ -6,8 +6,10 @@ import asyncio
 import gc
 import importlib
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -48,6 +50,10 @@ if str(SCRIPT.parent) not in sys.path:
 # takes them into memory as a whole. 0 is no limit: how large an upload may be, Streamlit judges before (maxUploadSize).
 MultiPartParser.spool_max_size = 0
 
+ENDS_WITH_INPUT = "SWEETSPOT_ENDS_WITH_INPUT"
+"""Environment variable of the launcher: the server ends when its standard input is closed."""
+SHUTDOWN_SECONDS = 5.0
+
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
 ROUTES: list[BaseRoute] = [*serving.ROUTES]
 
@@ -76,19 +82,33 @@ def middleware() -> list[Middleware]:
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Load the pages' modules while the browser starts, free ended sessions, and leave no temporary folder behind.
+    """Load the pages' modules while the browser starts, free ended sessions, and leave no work or folder behind.
 
     A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
     """
     threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    if ENDS_WITH_INPUT in os.environ:
+        threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
     sweeping = asyncio.create_task(ended_sessions.sweep())
     try:
         yield
     finally:
         sweeping.cancel()
+        # Imported here, as NumPy must come after the settings above.
+        importlib.import_module("pages.shared.fields.jobs").drop_all()
         workspace.close_all()
 
 
 def _load_pages() -> None:
     # A shorter switch interval meanwhile, for the browser's 60 requests, did not bring the first figure sooner.
     importlib.import_module("pages.shared.base.catalogue")
+
+
+def _end_with_input() -> None:
+    """End this process when its standard input is closed, as happens when its launcher is killed."""
+    # Not `sys.stdin`: Python aborts at its end if a thread waits there.
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(SHUTDOWN_SECONDS)
+    os._exit(1)

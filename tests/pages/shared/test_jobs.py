@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +16,7 @@ from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared.base import dialogs
 from pages.shared.fields import jobs
 from pages.shared.fields.jobs import Job
+from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
 
@@ -49,6 +52,28 @@ def test_a_stop_is_heard_while_the_work_runs():
     job.wait(PATIENCE)
     thread.join(PATIENCE)
     assert (job.running, job.result) == (False, "what there was")
+
+
+def test_a_server_that_ends_stops_all_work():
+    running, waiting, begun = Job(1, heavy=True), Job(2, heavy=True), threading.Event()
+
+    def work(_tell, should_stop):
+        begun.set()
+        while not should_stop():
+            time.sleep(0.001)
+
+    async def serve():
+        async with server.lifespan(None):
+            threading.Thread(target=running.run, args=(work,), daemon=True).start()
+            until(begun.is_set)
+            threading.Thread(target=waiting.run, args=(work,), daemon=True).start()
+            until(lambda: waiting.waiting)
+
+    with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread.
+        thread.submit(asyncio.run, serve()).result()
+    running.wait(PATIENCE)
+    waiting.wait(PATIENCE)
+    assert (running.running, waiting.running) == (False, False)
 
 
 def test_of_heavy_work_one_piece_runs_at_a_time():
