@@ -44,7 +44,7 @@ help:
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
-	@$(PY) .make
+	@$(PY) -m dpcore
 
 # Without a browser all other tests run; then it is said, and this ends with 3, which make itself reports as an error.
 test: .venv/.stamp-dev

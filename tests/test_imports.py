@@ -15,11 +15,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 SHARED = {
-    "dpcore": {"common", "data", "counting", "code", "answer", "report", "contributions", "dataset"},
+    "dpcore": {"common", "data", "counting", "code", "answer", "report", "cli", "contributions", "dataset"},
     "pages": {"shared"},
 }
 """Rooms that know no question. Every other folder of `dpcore` and `pages` is a question."""
-ORDER = ("common", "data", "counting", "code", "answer", "report")
+ORDER = ("common", "data", "counting", "code", "answer", "report", "cli")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 ROOMS = (
     "base", "fields", "figure", "data", "figures", "server", "card", "session", "compare", "screen", "shell", "report"
@@ -201,9 +201,9 @@ def test_the_core_needs_no_library_but_those_of_its_list() -> None:
     called = {"markdown_it_py": "markdown_it", "ibis_framework": "ibis"}
     brought = {"pyarrow", "markupsafe"}  # by ibis-framework[duckdb], and by Jinja2
     listed = {called.get(name, name) for name in named} | brought
-    for path in (*python_files("dpcore"), *python_files(".make/sweet_spot")):
+    for path in python_files("dpcore"):
         used = {name.split(".")[0] for _, name, _ in imports(path.read_text(encoding="utf-8"))}
-        ours = {"dpcore", "sweet_spot", *sys.stdlib_module_names}
+        ours = {"dpcore", *sys.stdlib_module_names}
         assert used - ours <= listed, path
 
 
