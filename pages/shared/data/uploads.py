@@ -65,10 +65,14 @@ class Entry:
     def _key(self, name: str) -> str:
         return self.of.key(self.prefix + name)
 
-    def show(self, label: str, help: str, read: Callable[[list[UploadedFile]], None]) -> None:
+    def show(
+        self, label: str, help: str, read: Callable[[list[UploadedFile]], None], many: bool = False
+    ) -> None:
         """Show the uploader; ``read`` gets the files, and is to `drop` them once it has what it needs."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
-        st.file_uploader(label, key=key, on_change=self._read, args=(key, read), help=help)
+        st.file_uploader(
+            label, key=key, accept_multiple_files=many, on_change=self._read, args=(key, read), help=help
+        )
 
     def _read(self, key: str, read: Callable[[list[UploadedFile]], None]) -> None:
         if files := files_of(key):
