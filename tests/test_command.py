@@ -14,10 +14,10 @@ import pytest
 
 import dpcore as ss
 from dpcore import questions
+from dpcore.cli import ask, command
 from dpcore.common.errors import InvalidInput
 from dpcore.counting.__main__ import main as count
 from dpcore.data import samples
-from sweet_spot import ask, command
 
 ROOT = Path(__file__).resolve().parent.parent
 EVENTS = str(samples.FOLDER / "shop_events.csv")
@@ -241,7 +241,7 @@ def test_counting_is_the_command_that_it_was(run, capsys):
 
 def test_the_help_on_all_commands_comes_at_once():
     program = (
-        "import sys\nsys.path.insert(0, '.make')\nfrom sweet_spot import command\n"
+        "import sys\nfrom dpcore.cli import command\n"
         "try:\n    command.main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print({'numpy', 'pandas', 'streamlit', 'plotly'} & set(sys.modules))"
     )

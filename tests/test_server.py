@@ -426,7 +426,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
     planned = subprocess.run(
         [make, "-n", "app"], cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=60
     )
-    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python .make"
+    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python -m dpcore"
 
     # Another project's settings and modules, where it is started from, are not its own.
     (tmp_path / ".streamlit").mkdir()
@@ -434,9 +434,14 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
     )
     (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
-    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1", "SWEETSPOT_TOKEN": ""}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SWEETSPOT_NO_BROWSER": "1",
+        "SWEETSPOT_TOKEN": "",
+    }
     with subprocess.Popen(
-        [sys.executable, str(ROOT / ".make")],
+        [sys.executable, "-m", "dpcore"],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -475,8 +480,8 @@ def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> N
 
 SECOND = """
 import sys
-sys.path[:0] = ["{root}/.make", "{root}"]
-from sweet_spot import launch
+sys.path[:0] = ["{root}"]
+from dpcore.cli import launch
 real = launch.choose_port
 launch.choose_port = lambda first=launch.FIRST_PORT: {taken} if first == launch.FIRST_PORT else real(first)
 sys.exit(launch.main())

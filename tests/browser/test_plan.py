@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from sweet_spot import command
+from dpcore.cli import command
 from tests.browser.browser import settle
 from tests.browser.test_journeys import ROOT, SHOP_EVENTS, enter, press
 from tests.browser.test_report import download

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.skipif(
 
 LAUNCH = """
 import os, sys
-sys.path[:0] = ["{root}/.make", "{root}"]
+sys.path[:0] = ["{root}"]
 from dpcore.common import browser
-from sweet_spot import launch
+from dpcore.cli import launch
 browser._can_read_files = lambda: True
 launch.choose_port.__defaults__ = ({port},)
 sys.exit(launch.main())

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.progress import ShouldStop
+from pages.shared import streamlit_internals
 from pages.shared.base import dialogs, turns
 from pages.shared.fields import fields
 
@@ -226,13 +225,12 @@ def put(key: str, question: Any, result: Any) -> Job:
 
 
 def _loss_of_session() -> Callable[[], bool] | None:
-    """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    """Return whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
     # Asked in the page's own thread: that of the work belongs to no session.
-    context = get_script_run_ctx()
-    if context is None or not Runtime.exists():
+    session = streamlit_internals.session_id()
+    if not session or streamlit_internals.find_runtime() is None:
         return None
-    runtime, session = Runtime.instance(), context.session_id
-    return lambda: not runtime.is_active_session(session)
+    return lambda: not streamlit_internals.is_connected(session)
 
 
 def result_of(key: str) -> tuple[Any, Any] | None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.answer import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
 from pages.shared.figures import figures
 from pages.shared.session import session
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 Keys = Callable[[str], str]
 """From a field of the parameters object to the session's key of it: `Question.key`."""

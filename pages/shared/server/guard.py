@@ -47,6 +47,9 @@ _ON_EVERY_ANSWER = (
 )
 
 
+FRAME_POLICY = "frame-ancestors 'none'"
+
+
 def content_policy(pages: Iterable[str]) -> str:
     """Return the Content-Security-Policy: pages load nothing from elsewhere and run no script that we do not serve.
 
@@ -67,7 +70,7 @@ def content_policy(pages: Iterable[str]) -> str:
             "object-src 'none'",
             "base-uri 'none'",
             "form-action 'none'",
-            "frame-ancestors 'none'",
+            FRAME_POLICY,
         )
     )
 

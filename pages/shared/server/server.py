@@ -15,19 +15,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from starlette.formparsers import MultiPartParser
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
-from streamlit import file_util
-from streamlit.config import get_option
 
 from dpcore.common import workspace
+from pages.shared import speed, streamlit_internals
 from pages.shared.base import demo
 from pages.shared.figure import serving
 from pages.shared.server import ended_sessions
-from pages.shared.server.frontend import Frontend
-from pages.shared.server.guard import Guard, content_policy
+from pages.shared.server.guard import FRAME_POLICY, Guard, content_policy
 from pages.shared.server.start_token import SIGN_IN, TOKEN, StartToken, start_token
+from pages.shared.speed import figure_socket
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
 # thousands of times; with more threads these spin while they wait for each other. Measured on two cores: the best
@@ -56,7 +56,7 @@ ENDS_WITH_INPUT = "SWEETSPOT_ENDS_WITH_INPUT"
 SHUTDOWN_SECONDS = 5.0
 
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
-ROUTES: list[BaseRoute] = [*serving.ROUTES]
+ROUTES: list[BaseRoute] = [*serving.ROUTES, figure_socket.SESSION_CHECK, *speed.ROUTES]
 
 
 def middleware() -> list[Middleware]:
@@ -71,14 +71,15 @@ def middleware() -> list[Middleware]:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
-        link = f"http://127.0.0.1:{get_option('server.port')}/?token={token}"
+        link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
-    index = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    policy = content_policy([index, SIGN_IN])
+    policy = FRAME_POLICY
+    if (folder := streamlit_internals.find_static_folder()) is not None:
+        policy = content_policy([(folder / "index.html").read_text(encoding="utf-8"), SIGN_IN])
     return [
         Middleware(Guard, public=public, served=demo.is_served(), policy=policy),
         Middleware(StartToken, token=token),
-        Middleware(Frontend),
+        *speed.MIDDLEWARE,
         *serving.MIDDLEWARE,
     ]
 

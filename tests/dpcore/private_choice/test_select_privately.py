@@ -15,11 +15,11 @@ import pytest
 
 import dpcore as ss
 from dpcore import questions
+from dpcore.cli import command
 from dpcore.common import mechanisms
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
-from sweet_spot import command
 
 HEADER = "who,amount,place\n"
 BASE = HEADER + "".join(f"u{at % 5},{at % 7 + 1}.5,g{at % 2}\n" for at in range(20))

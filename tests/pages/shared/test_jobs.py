@@ -197,8 +197,8 @@ def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
 def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     connected = {"ours"}
     runtime = SimpleNamespace(is_active_session=connected.__contains__)
-    monkeypatch.setattr(jobs, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime))
-    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda: SimpleNamespace(session_id="ours"))
+    monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
+    monkeypatch.setattr(jobs.streamlit_internals, "session_id", lambda: "ours")
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
 

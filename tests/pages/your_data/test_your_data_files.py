@@ -23,6 +23,7 @@ from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
+from pages.shared import streamlit_internals
 from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.your_data import upload_inputs, upload_roles
@@ -102,15 +103,14 @@ def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a
 def held(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
-    real = uploads.get_script_run_ctx
+    real = uploads.free_files
 
-    def spied():
-        context = real()
-        managers.append(context.uploaded_file_mgr)
-        assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to drop
-        return context
+    def spied(files):
+        managers.append(streamlit_internals._context().uploaded_file_mgr)
+        assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to free
+        real(files)
 
-    monkeypatch.setattr(uploads, "get_script_run_ctx", spied)
+    monkeypatch.setattr(uploads, "free_files", spied)
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 
