@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.common.workspace import Workspace
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query, reading
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, literal, sql_of
 from dpcore.counting.files import Source, open_files
@@ -33,6 +33,7 @@ from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
 from dpcore.data.numbers import read_cell
 from dpcore.data.tables import Table, table_of_cells
+from dpcore.data.user_amounts import UserAmounts
 from dpcore.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -40,29 +41,6 @@ if TYPE_CHECKING:
 
 LARGEST_CELL = 1e15
 """Cells are clamped to this on both sides, so that no sum of them overflows; bounds go no further."""
-
-
-@dataclass(frozen=True, eq=False)
-class UserAmounts:
-    """What a private selection is drawn from; as private as the data.
-
-    Attributes:
-        histogram: Users by their number of rows; of data that name no user it holds nobody.
-        totals: Each user's sum of the values, of either sign, shape (num_users,); None where no values were read.
-        user_codes: User of every pair of user and group, ascending, shape (num_pairs,).
-        rows: Rows of every pair, likewise.
-        sums: Sum of the values of every pair, likewise; None where no values were read.
-        layout: How the files were read; None for other data.
-        name: What a person calls the data.
-    """
-
-    histogram: ContributionHistogram
-    totals: FloatArray | None = None
-    user_codes: IntArray | None = None
-    rows: IntArray | None = None
-    sums: FloatArray | None = None
-    layout: TableLayout | None = None
-    name: str = ""
 
 
 def read_user_amounts(

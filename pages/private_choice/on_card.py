@@ -17,7 +17,6 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import drawing, words
 from dpcore.private_choice.answer.drawing import Ends, Lacking
 from dpcore.private_choice.choice import PrivateChoice
@@ -111,7 +110,7 @@ def way(card: Answer) -> Way | PairWay | None:
     except InvalidInput as refused:
         return _refused(card, refused)
     actions.show_account()
-    column = release_bounds.column_of(asked, data) if isinstance(asked, BoundDraw) else ""
+    column = drawing.column_of(asked, data)
     fitting = [
         one
         for wanted, one in actions.choices()

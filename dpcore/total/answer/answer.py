@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.answer.parts import BIAS, NOISE, said
 from dpcore.code import Released
@@ -63,9 +61,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
-        setting=replace(
-            _setting(parameters, of.unit.column or summed_column(data)), measure=parameters.measure
-        ),
+        setting=_setting(parameters, of.unit.column or summed_column(data)),
         parts=said({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
         if of.choice.max_total > 0.0
         else (),
@@ -80,6 +76,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         column,
         noise=parameters.mechanism,
         delta=parameters.delta,
+        measure=parameters.measure,
     )
 
 
