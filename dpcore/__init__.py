@@ -22,10 +22,10 @@ __version__ = version.VERSION
 
 def __getattr__(name: str) -> Callable[..., Reply]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
-    if name == "select_privately":
+    if name in ("select_privately", "dropped_cells"):
         from dpcore import private_selection
 
-        return private_selection.select_privately
+        return getattr(private_selection, name)
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
@@ -40,5 +40,10 @@ def __dir__() -> list[str]:
     from dpcore import questions
 
     return sorted(
-        {*(name for name in globals() if name.startswith("__")), *questions.ASKED, "select_privately"}
+        {
+            *(name for name in globals() if name.startswith("__")),
+            *questions.ASKED,
+            "select_privately",
+            "dropped_cells",
+        }
     )

@@ -30,7 +30,7 @@ from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.release_bounds import BoundDraw, Bounded
 
 if TYPE_CHECKING:
-    from dpcore.reply import Drawn
+    from dpcore.reply import Drawn, Reply
 
 
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
@@ -73,9 +73,38 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
+    beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+    reply, asked, amounts, table = _ask(question, data, settings, epsilon, beside)
+    return reply.reply_with_release(drawing.draw(asked, table, charge, amounts), asked, table)
+
+
+def dropped_cells(
+    question: str, data: Any, settings: Mapping[str, Any], **public: float | None
+) -> dict[str, int]:
+    """Count what `select_privately` would leave out or count as 0. Private: for the owner of the data alone.
+
+    Args:
+        question: As for `select_privately`.
+        data: Likewise.
+        settings: Likewise.
+        public: Its further public settings, such as ``unit``.
+
+    Returns:
+        Counts by name. Rows without a user are not counted in a `Dataset`, whose notes tell of them.
+
+    Raises:
+        InvalidInput: As `select_privately`.
+    """
+    _, asked, amounts, _ = _ask(question, data, settings, None, public)
+    return drawing.dropped_cells(asked, amounts.dropped)
+
+
+def _ask(
+    question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
+) -> tuple[Reply, drawing.Asked, UserAmounts, Dataset]:
+    """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refusal(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
-    beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
     columns: dict[str, Any] = {name: tuple(frames.several(settings.get(name))) for name in ("user", "group")}
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
@@ -85,19 +114,20 @@ def select_privately(
     if not isinstance(provenance, Disclosure):
         raise refusal("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
-    stand_in = made_up_table(columns, provenance, contribution)
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused = ("objective", "floor") if question == "group_bounds" else ()
     asked_of = {name: settings[name] for name in settings if name not in (*columns, *unused)}
+    asked_of |= _named(question, columns)
     # The settings are checked before any row is read.
-    reply = questions.reply_of(question, stand_in, asked_of | _named(question, columns))
-    asked = reply.private_question(epsilon, **beside)
+    table = made_up_table(columns, provenance, contribution)
+    reply = questions.reply_of(question, table, asked_of)
+    asked = reply.private_question(epsilon, **public)
     amounts = _read(data, columns, asked)
-    shown_as = made_up_table(columns, provenance, contribution, amounts)
+    table = made_up_table(columns, provenance, contribution, amounts)
     if isinstance(asked, BoundDraw) and asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(question, shown_as, asked_of | _named(question, columns))
-    return reply.reply_with_release(drawing.draw(asked, shown_as, charge, amounts), asked, shown_as)
+        reply = questions.reply_of(question, table, asked_of)
+    return reply, asked, amounts, table
 
 
 def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,11 @@ import numpy as np
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.layout import TableLayout
-from dpcore.data.totals_per_user import sums_per_user
+from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
+
+LARGEST_CELL = 1e15
+"""Cells are clamped to this on both sides, so that no sum of them overflows; bounds go no further."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +48,40 @@ class UserAmounts:
     rows_without_user: int | None = None
     cells_without_number: int | None = None
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What the public rules leave out or count as 0, and how many groups there are; private."""
+        counts = {
+            "rows without a user": self.rows_without_user,
+            "cells without a number": self.cells_without_number,
+            "totals below 0": None if self.totals is None else int((self.totals < 0.0).sum()),
+            "amounts below 0": None if self.sums is None else int((self.sums < 0.0).sum()),
+            "groups": self.num_groups,
+        }
+        return {name: count for name, count in counts.items() if count is not None}
 
-def drawable_totals(data: Dataset) -> FloatArray | None:
-    """Return one total per user of the column that is summed; None if there is none, or only bins of totals."""
+
+def has_totals(data: Dataset) -> bool:
+    """Return True if the data hold one total per user of a column, and not only bins of totals."""
     if data.totals is not None and data.totals.column:
-        return None if data.totals.users is not None else np.asarray(data.totals.totals, dtype=np.float64)
-    return None if data.values is None else sums_per_user(data.values)
+        return data.totals.users is None
+    return data.values is not None
+
+
+def _totals_of(data: Dataset) -> FloatArray | None:
+    if not has_totals(data):
+        return None
+    if data.totals is not None and data.totals.column:
+        return np.asarray(data.totals.totals, dtype=np.float64)
+    assert data.values is not None
+    cells = np.clip(data.values.values, -LARGEST_CELL, LARGEST_CELL)
+    return np.asarray(np.add.reduceat(cells, user_starts(data.values)))
 
 
 def amounts_of(data: Dataset) -> UserAmounts:
     """Return the amounts of data that were counted before."""
     amounts = UserAmounts(
-        data.histogram, drawable_totals(data), pair_sizes=data.pair_sizes, layout=data.layout, name=data.name
+        data.histogram, _totals_of(data), pair_sizes=data.pair_sizes, layout=data.layout, name=data.name
     )
     if (pairs := data.pairs) is None:
         return amounts

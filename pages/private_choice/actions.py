@@ -31,6 +31,7 @@ from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import BoundDraw
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
+from pages.private_choice import cached
 from pages.private_choice.question import QUESTION
 from pages.shared.base import dialogs, keys, page_run
 from pages.shared.card import cards, code_panel
@@ -71,6 +72,20 @@ def draw_asked(asked: PrivateParameters | BoundDraw | PrivatePairProblem) -> Non
     data = session.original().dataset
     kind = Several.PAIR if isinstance(asked, PrivatePairProblem) else asked.wanted
     keep(kind, lambda: drawing.draw(asked, data, charge=session.record))
+
+
+def dropped(asked: drawing.Asked) -> str:
+    """Return what a draw leaves out of the original data or counts as 0, for their owner alone; empty for nothing."""
+    data = session.original().dataset
+    if not data.is_private:
+        return ""
+    counts = drawing.dropped_cells(asked, cached.dropped_cells(data.digest, data))
+    told = [f"{count:,} {name}" for name, count in counts.items() if count]
+    notes = " ".join(wording.plain(note, 200) for note in data.notes)
+    if not told and not notes:
+        return ""
+    zero = f"A draw leaves out, or counts as 0: {', '.join(told)}. " if told else ""
+    return f":small[:orange[:material/lock: **Private, do not publish:**] {zero}{notes}]"
 
 
 def beside() -> Beside:
@@ -231,6 +246,8 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
     run = page_run.now()
     drawn = run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+    if told := dropped(parameters):
+        st.markdown(told)
     copied, chosen = (spending(parameters, copy=copy, alone=drawn) for copy in (True, False))
     if not session.original().dataset.is_private:
         st.caption(DEMONSTRATION)

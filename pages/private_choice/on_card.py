@@ -75,6 +75,11 @@ class Way:
         return f"{self.aim} {words.expected(cached.forecasts(self.asked), rows)}".strip()
 
     @property
+    def dropped(self) -> str:
+        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        return "" if self.lacking else actions.dropped(self.asked)
+
+    @property
     def waits_for(self) -> str:
         """Label of the page's field that is to be filled before; empty for none."""
         run = page_run.now()
@@ -136,7 +141,7 @@ def _enters(card: Answer) -> str:
 
 
 def _lacking(card: Answer, lacking: Lacking) -> Way | None:
-    if card.setting is None or card.code is None:
+    if card.setting is None:
         return None
     enters = next((name for name in lacking.settings if name == _enters(card)), "")
     return Way(PrivateParameters(card.setting.epsilon), None, lacking=lacking.said, enters=enters)
@@ -167,7 +172,8 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
         return "For the bias the draw takes twice the share of rows cut."
     if asked.wanted is Bounded.TOTAL:
         best = asked.setting.measure is Measure.BOUND
-        return "" if best else "The draw aims at the least bias plus mean noise."
+        aim = "" if best else "The draw aims at the least bias plus mean noise. "
+        return f"{aim}It counts a total below 0 as 0, and so does its program."
     return "The draw aims at the bound that is best from counts." if asked.setting.values_read else ""
 
 

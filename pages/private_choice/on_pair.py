@@ -62,6 +62,11 @@ class PairWay:
         """What it usually costs, from public figures: these data are not looked at before the draw."""
         return "" if self.asked is None else words.usual_cost(self.asked)
 
+    @property
+    def dropped(self) -> str:
+        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        return "" if self.asked is None else actions.dropped(self.asked)
+
     def ask(self) -> None:
         """The fields that the draw of a sum needs besides the page's, which *Choose privately* has, too."""
         if self.of_sum:

@@ -152,6 +152,8 @@ def pair() -> None:
         return
     way = on_pair.PairWay(asked)
     st.markdown(f"{words.usual_cost(asked)} What is released is set on *Per group*.")
+    if way.dropped:
+        st.markdown(way.dropped)
     st.button(way.name, key="private_pair_draw", icon=":material/casino:", help=way.help, on_click=way.draw)
     st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
 

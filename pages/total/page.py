@@ -3,8 +3,9 @@
 import streamlit as st
 
 from dpcore.common.wording import plain
-from dpcore.total.answer import refused, words
+from dpcore.total.answer import refused, refused_answer, words
 from pages.shared.base import keys
+from pages.shared.card import cards
 from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session, stand_ins
 from pages.total import cached, inputs, tabs
@@ -25,11 +26,16 @@ def body(places: layout.Places) -> None:
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        if why := refused(held):
+        why = refused(held)
+        if why:
             st.info(plain(why, 400), icon=":material/info:")
             if held.amounts is None:
                 stand_ins.bring("Bring data with values")
-            return
+    if why:
+        if held.column and data.is_private:
+            with places.answer:
+                cards.answer(refused_answer(data, parameters, held.column), "total_card")
+        return
     answer = cached.total_answer(data, parameters)
     with places.figure:
         if signed:

@@ -5,6 +5,7 @@ Pages, calls and the command draw by this module, so that all of them ask the sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import Charge, ReleaseFacts, rounded_up
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.user_amounts import UserAmounts, amounts_of, drawable_totals
+from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -153,7 +154,7 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
             question, release, question.public_rows, beside.epsilon, beside.largest
         )
     elif isinstance(question, TotalParameters) and release.released is Released.SUM:
-        if drawable_totals(data) is None:
+        if not has_totals(data):
             return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
             return Lacking(HIGHEST_MISSING, ("highest_total",))
@@ -244,6 +245,26 @@ def _pairs_of(asked: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs
     return UserGroupPairs(
         users, groups, amounts.rows, int(groups.max()) + 1, amounts.sums if of_sum else None
     )
+
+
+def dropped_cells(asked: Asked, counts: Mapping[str, int]) -> dict[str, int]:
+    """Return what a selection leaves out or counts as 0; as private as the data, and for their owner alone.
+
+    Args:
+        asked: The question.
+        counts: `UserAmounts.dropped`.
+    """
+    of_pairs = isinstance(asked, PrivatePairProblem)
+    found = {"rows without a user": counts.get("rows without a user", 0)}
+    if of_pairs and asked.parameters.statistic is Statistic.SUM:  # type: ignore[union-attr]
+        found["cells without a number"] = counts.get("cells without a number", 0)
+        found["amounts below 0"] = counts.get("amounts below 0", 0)
+    elif isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
+        found["cells without a number"] = counts.get("cells without a number", 0)
+        found["totals below 0"] = counts.get("totals below 0", 0)
+    if of_pairs:
+        found["groups beyond the list"] = max(counts.get("groups", 0) - asked.num_groups, 0)  # type: ignore[union-attr]
+    return found
 
 
 def column_of(asked: Asked, data: Dataset) -> str:

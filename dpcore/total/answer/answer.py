@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Answer, ReleaseSetting
+from dpcore.answer import Answer, ReleaseSetting, without_numbers
 from dpcore.answer.parts import BIAS, NOISE, said
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
@@ -66,6 +66,11 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         if of.choice.max_total > 0.0
         else (),
     )
+
+
+def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
+    """Return what is said where the totals of a column refuse the question."""
+    return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:

@@ -67,7 +67,7 @@ def answer(card: Answer, key: str) -> None:
             way.ask()
             if not way.lacking:
                 _draw_button(way, key)
-            st.markdown(f":small[{way.lacking or way.cost}]")
+            st.markdown("\n\n".join(filter(None, (f":small[{way.lacking or way.cost}]", way.dropped))))
         if card.code is not None:
             st.button(
                 "Use the number as it is" if to_draw else "Code for your library",
@@ -83,6 +83,8 @@ def answer(card: Answer, key: str) -> None:
         if way is not None and not to_draw and way.offered:
             way.ask()
             _draw_button(way, key)
+            if way.dropped:
+                st.markdown(way.dropped)
 
 
 def _words(card: Answer, key: str, draws: bool) -> None:
