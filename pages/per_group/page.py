@@ -55,7 +55,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     answer = answered(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
-        plots.draw(answer.plots["per-group-error"](), label, moves=QUESTION.key)
+        plots.draw(plots.main_plot(answer, "per-group-error"), label, moves=QUESTION.key)
     if isinstance(found, DistributionFound):
         answer_tabs.show(
             places,

@@ -80,11 +80,11 @@ def dropped(asked: drawing.Asked) -> str:
     if not data.is_private:
         return ""
     counts = drawing.dropped_cells(asked, cached.dropped_cells(data.digest, data))
-    told = [f"{count:,} {name}" for name, count in counts.items() if count]
+    told = "; ".join(f"{name}: {count:,}" for name, count in counts.items() if count)
     notes = " ".join(wording.plain(note, 200) for note in data.notes)
     if not told and not notes:
         return ""
-    zero = f"A draw leaves out, or counts as 0: {', '.join(told)}. " if told else ""
+    zero = f"a draw leaves out, or counts as 0, these: {told}. " if told else ""
     return f":small[:orange[:material/lock: **Private, do not publish:**] {zero}{notes}]"
 
 
@@ -110,6 +110,7 @@ def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
         detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
         disclosure=drawn.disclosure,
         code=drawn.code,
+        bound=drawn.bound,
     )
 
 

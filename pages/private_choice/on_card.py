@@ -75,6 +75,13 @@ class Way:
         return f"{self.aim} {words.expected(cached.forecasts(self.asked), rows)}".strip()
 
     @property
+    def selection(self) -> tuple[float, str]:
+        """The bound that was drawn, and the curve of a quantile's figure that it stands on."""
+        assert self.drawn is not None
+        curve = "Smooth weights" if self.asked.wanted is Bounded.QUANTILE_SMOOTH else "Bounded rows"
+        return float(self.drawn.numbers[0].value or 0.0), curve
+
+    @property
     def dropped(self) -> str:
         """What a draw leaves out or counts as 0, for the owner of the data alone."""
         return "" if self.lacking else actions.dropped(self.asked)

@@ -63,6 +63,13 @@ class PairWay:
         return "" if self.asked is None else words.usual_cost(self.asked)
 
     @property
+    def selection(self) -> tuple[dict[str, float]]:
+        """The pair that was drawn, by the columns of the figure."""
+        assert self.drawn is not None
+        pair = self.drawn.bound
+        return ({"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)},)
+
+    @property
     def dropped(self) -> str:
         """What a draw leaves out or counts as 0, for the owner of the data alone."""
         return "" if self.asked is None else actions.dropped(self.asked)

@@ -39,14 +39,14 @@ def body(places: layout.Places) -> None:
     answer = cached.total_answer(data, parameters)
     with places.figure:
         if signed:
-            plot = answer.plots["total-signed"]()
+            plot = plots.main_plot(answer, "total-signed")
             plots.show(plot, moves=QUESTION.key)
             if plot.handle is None:
                 st.caption(
                     "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
                 )
         else:
-            plots.show(answer.plots["total-error"](), moves=QUESTION.key)
+            plots.show(plots.main_plot(answer, "total-error"), moves=QUESTION.key)
         if not signed and answer.found.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
     of: dict[str, answer_tabs.Content] = {

@@ -62,7 +62,10 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
         setting=_setting(parameters, of.unit.column or summed_column(data)),
-        parts=said({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
+        parts=said(
+            {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
+            of.unit.amount,
+        )
         if of.choice.max_total > 0.0
         else (),
     )

@@ -51,9 +51,9 @@ def answer(card: Answer, key: str) -> None:
     way = None
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
+        way = private_way(card)
+        run.lacks = "" if way is None else way.waits_for
         if run.private and (draws := _drawing()) is not None:
-            way = draws.way(card)
-            run.lacks = "" if way is None else way.waits_for
             card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
@@ -100,6 +100,16 @@ def _words(card: Answer, key: str, draws: bool) -> None:
         large(number.label, number.text, number.note, copied, key, error, parts)
     good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
     label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
+
+
+def private_way(card: Answer) -> Any | None:
+    """Return the way in which the bound of a card can be drawn in this run; None where it cannot."""
+    run = page_run.now()
+    if run is None or not run.private or (draws := _drawing()) is None:
+        return None
+    if run.way is None or run.way[0] is not card:
+        run.way = card, draws.way(card)
+    return run.way[1]
 
 
 def _drawing() -> Any | None:
