@@ -13,7 +13,7 @@ import dpcore as ss
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
-from dpcore.data.user_amounts import drawable_totals
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.choice import PrivateChoice
@@ -87,7 +87,7 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
         asked = drawing.asked_for(reply.answer, reply.data, drawing.Beside(epsilon=1000.0))
         histogram = reply.data.histogram
         if asked.wanted is Bounded.TOTAL:
-            histogram = in_units(drawable_totals(reply.data), asked.unit, asked.largest)
+            histogram = in_units(amounts_of(reply.data).totals, asked.unit, asked.largest)
         best = asked.condition.best_bound(histogram)
         drawn = drawing.draw(asked, reply.data)
         assert isinstance(drawn, PrivateChoice)

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
-from dpcore.data.user_amounts import drawable_totals
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
@@ -198,7 +198,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = of_total(setting, 20_000.0, 0.1)
-    totals = drawable_totals(shop)
+    totals = amounts_of(shop).totals
     assert totals is not None
     scale = unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
     bounds = draw.choice.bounds
@@ -225,6 +225,6 @@ def test_a_total_becomes_whole_units_by_itself() -> None:
     assert drawn.column == "amount"
     assert drawn.value in draw.choice.bounds
     binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))
-    assert drawable_totals(binned) is None
+    assert amounts_of(binned).totals is None
     with pytest.raises(InvalidInput, match="no total for each user"):
         drawing.draw(draw, binned)
