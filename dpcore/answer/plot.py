@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer.handle import Handle
@@ -17,6 +18,9 @@ from dpcore.answer.look import Look as Look
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 
+IN_USE = "In use"
+"""Mark of a bound that is in use, which a private selection replaces."""
+SELECTED = "Drawn privately"
 Limits = tuple[float, float]
 """Where an axis begins and ends, in its own unit."""
 
@@ -406,6 +410,34 @@ class Plot:
         """The same with axes that begin and end elsewhere."""
         across = self.x if x is None else replace(self.x, limits=x)
         return replace(self, x=across, y=self.y if y is None else replace(self.y, limits=y))
+
+    def with_selection(self, selection: float | Mapping[str, float], curve: str = "") -> Plot:
+        """Return the figure with a bound that was selected privately: its mark, and the handle on it.
+
+        Args:
+            selection: The bound, or both bounds of a pair by their columns.
+            curve: Name of the curve that the bound stands on, where no handle says that.
+        """
+        handle, pair = self.handle, selection if isinstance(selection, Mapping) else {}
+        second = None if handle is None else handle.second
+        if handle is not None and second is not None and any(isinstance(item, Cells) for item in self.items):
+            x, y = pair[handle.bound], pair[second.column]
+        else:
+            named = [item for item in self.items if isinstance(item, Curve)]
+            along = [item for item in named if (item.y == handle.error if handle else item.name == curve)]
+            if not along:
+                return self
+            of = along[0]
+            across, upwards = np.asarray(self.drawn[of.x]), np.asarray(self.drawn[of.y])
+            meant = slice(None) if of.where is None else np.asarray(self.drawn[of.where[0]]) == of.where[1]
+            x = pair[of.x] if isinstance(selection, Mapping) else selection
+            y = float(np.interp(x, across[meant], upwards[meant]))
+        items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
+        if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
+            if second is not None:
+                second = replace(second, at=pair[second.column])
+            handle = replace(handle, at=x, second=second)
+        return replace(self, items=(*items, Mark(SELECTED, x, y, Look.OWN, "star")), handle=handle)
 
     @property
     def outside(self) -> tuple[Mark, ...]:

@@ -17,7 +17,6 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import drawing, words
 from dpcore.private_choice.answer.drawing import Ends, Lacking
 from dpcore.private_choice.choice import PrivateChoice
@@ -76,6 +75,18 @@ class Way:
         return f"{self.aim} {words.expected(cached.forecasts(self.asked), rows)}".strip()
 
     @property
+    def selection(self) -> tuple[float, str]:
+        """The bound that was drawn, and the curve of a quantile's figure that it stands on."""
+        assert self.drawn is not None
+        curve = "Smooth weights" if self.asked.wanted is Bounded.QUANTILE_SMOOTH else "Bounded rows"
+        return float(self.drawn.numbers[0].value or 0.0), curve
+
+    @property
+    def dropped(self) -> str:
+        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        return "" if self.lacking else actions.dropped(self.asked)
+
+    @property
     def waits_for(self) -> str:
         """Label of the page's field that is to be filled before; empty for none."""
         run = page_run.now()
@@ -111,7 +122,7 @@ def way(card: Answer) -> Way | PairWay | None:
     except InvalidInput as refused:
         return _refused(card, refused)
     actions.show_account()
-    column = release_bounds.column_of(asked, data) if isinstance(asked, BoundDraw) else ""
+    column = drawing.column_of(asked, data)
     fitting = [
         one
         for wanted, one in actions.choices()
@@ -137,7 +148,7 @@ def _enters(card: Answer) -> str:
 
 
 def _lacking(card: Answer, lacking: Lacking) -> Way | None:
-    if card.setting is None or card.code is None:
+    if card.setting is None:
         return None
     enters = next((name for name in lacking.settings if name == _enters(card)), "")
     return Way(PrivateParameters(card.setting.epsilon), None, lacking=lacking.said, enters=enters)
@@ -168,7 +179,8 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
         return "For the bias the draw takes twice the share of rows cut."
     if asked.wanted is Bounded.TOTAL:
         best = asked.setting.measure is Measure.BOUND
-        return "" if best else "The draw aims at the least bias plus mean noise."
+        aim = "" if best else "The draw aims at the least bias plus mean noise. "
+        return f"{aim}It counts a total below 0 as 0, and so does its program."
     return "The draw aims at the bound that is best from counts." if asked.setting.values_read else ""
 
 

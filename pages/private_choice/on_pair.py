@@ -62,6 +62,18 @@ class PairWay:
         """What it usually costs, from public figures: these data are not looked at before the draw."""
         return "" if self.asked is None else words.usual_cost(self.asked)
 
+    @property
+    def selection(self) -> tuple[dict[str, float]]:
+        """The pair that was drawn, by the columns of the figure."""
+        assert self.drawn is not None
+        pair = self.drawn.bound
+        return ({"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)},)
+
+    @property
+    def dropped(self) -> str:
+        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        return "" if self.asked is None else actions.dropped(self.asked)
+
     def ask(self) -> None:
         """The fields that the draw of a sum needs besides the page's, which *Choose privately* has, too."""
         if self.of_sum:
@@ -74,13 +86,12 @@ class PairWay:
         actions.draw_asked(self.asked)
 
 
-def asked_for(parameters: PerGroupParameters) -> PrivatePairProblem | str | None:
-    """The question of a draw for these settings, or what is lacking; None where no pair is drawn."""
+def asked_for(parameters: PerGroupParameters) -> PrivatePairProblem | Lacking:
+    """Return the question of a draw for these settings, or what is lacking."""
     try:
-        asked = drawing.pair_asked_for(parameters, actions.beside())
+        return drawing.pair_asked_for(parameters, actions.beside())
     except InvalidInput as refused:
-        return " ".join(f"{wording.capital(one.what)}." for one in refused.problems)
-    return asked.said if isinstance(asked, Lacking) else asked
+        return Lacking(" ".join(f"{wording.capital(one.what)}." for one in refused.problems))
 
 
 def way(card: Answer, data: Dataset) -> PairWay | None:
@@ -88,19 +99,21 @@ def way(card: Answer, data: Dataset) -> PairWay | None:
     if data.pairs is None and data.pair_sizes is None:
         return None  # The card is of invented data.
     run, of_sum = page_run.now(), card.parameters.statistic is Statistic.SUM
-    asked, column = asked_for(card.parameters), drawing.column_of_groups(data)
-    if asked is None or isinstance(asked, str):
-        if asked is None:
+    asked = asked_for(card.parameters)
+    if isinstance(asked, Lacking):
+        if asked is drawing.NO_PAIR:
             return None
         listed = card.parameters.num_groups is not None
         waits_for = (
             (QUESTION.field("pair_unit") if listed else run.question.field("num_groups")).label if run else ""
         )
-        return PairWay(None, of_sum=of_sum, lacking=asked, waits_for=waits_for)
+        return PairWay(None, of_sum=of_sum, lacking=asked.said, waits_for=waits_for)
     drawn = [
         one
         for kind, one in actions.choices()
-        if isinstance(one, PrivatePair) and one.problem == asked and one.column == column
+        if isinstance(one, PrivatePair)
+        and one.problem == asked
+        and one.column == drawing.column_of(asked, data)
     ]
     if not drawn:
         return PairWay(asked, of_sum)

@@ -42,6 +42,7 @@ class Drawn:
         shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
         key: Of that card.
         lacks: Label of the field that a private draw of the bound waits for; empty for none.
+        way: The card, and the way in which its bound can be drawn privately; None before anyone asks.
         invented: Whether the answer is about invented data, in place of data in use that lack what it needs.
         private: Whether the data in use are private: no bound is drawn of others.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
@@ -58,6 +59,7 @@ class Drawn:
     shown: Any = None
     key: str = ""
     lacks: str = ""
+    way: tuple[Any, Any] | None = None
     invented: bool = False
     private: bool = False
     own: Any = None
