@@ -23,10 +23,10 @@ from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
 from dpcore.counting.reading import Reading, cells_of, parquet_scan
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.times import arrow_times, duckdb_times
-from dpcore.data.column_names import and_more, shown
+from dpcore.data.column_names import and_more, refuse_many_columns, shown
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, SPACED, long_line
-from dpcore.data.encoding import encoding_by_marks
+from dpcore.data.encoding import encoding_by_marks, is_blank
 from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells, times_of
 
@@ -268,6 +268,9 @@ def _text_head(kind: Kind, name: str) -> Table:
     if kind.whole:
         with suppress(TooManyCells):
             return _head(read_table(head, name))
+    elif is_blank(head):
+        what = f"the first {len(head):,} bytes are blank"
+        raise refusal(what, remedy="Remove the blank lines above the column names, or choose another file")
     # Most files need no more than the rows that are looked at, which takes a third of the time.
     with suppress(InvalidInput):
         if cut := _line_end(head, HEAD_ROWS):
@@ -356,6 +359,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         raise damaged from None
     if not columns:
         raise refusal("the Parquet file has no columns", remedy="Choose another file")
+    refuse_many_columns(len(columns))
     complete = rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)

@@ -21,8 +21,6 @@ from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 
 PLACES = 3
 """How many places of one kind are named."""
-MANY = 10_000
-"""Lines (short ones: cells) that are refused, above which DuckDB is not asked: it holds 1 kB of each (measured)."""
 SHORT = "MISSING COLUMNS"
 _SAID = {
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
@@ -59,7 +57,9 @@ class Rejected:
 
 
 def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
-    """The lines that cannot be read, by kind.
+    """Return the lines that cannot be read, by kind.
+
+    DuckDB names only lines of which the fields say nothing: it holds 1 kB of every cell that is missing or too many.
 
     Args:
         duck: What refused the file.
@@ -70,18 +70,16 @@ def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None
         duckdb.Error: The file cannot be read at all.
     """
     counted = _lines_by_fields(reading.part, should_stop)
-    width = len(reading.part.columns)
-    short = [kind for kind in counted if kind.kind == SHORT and kind.count * width > MANY]
-    if sum(kind.count for kind in counted if kind.kind != SHORT) > MANY:
+    if any(kind.kind != SHORT for kind in counted):
         return counted
-    if short:  # with the missing cells filled in, DuckDB holds none of these lines
+    if counted:  # with the missing cells filled in, DuckDB holds none of these lines
         reading = replace(reading, short_rows=True, alone=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
     rejected = duck.connection.execute(
         f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return short + [
+    return counted + [
         Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in rejected
     ]
 
@@ -109,7 +107,10 @@ def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejecte
             except UnicodeDecodeError:
                 return [Rejected("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
-                note("LINE SIZE OVER MAXIMUM" if "limit" in str(error) else "UNQUOTED VALUE")
+                one_line = (
+                    records.line_num == began + 1
+                )  # else a mark that is not closed makes the field long
+                note("LINE SIZE OVER MAXIMUM" if one_line and "limit" in str(error) else "UNQUOTED VALUE")
             else:
                 # DuckDB takes a delimiter at the end of a line for none.
                 fields = len(record) - (len(record) == columns + 1 and not record[-1])
@@ -147,7 +148,7 @@ def say(
             continue
         what, remedy = _SAID.get(kind.kind, ("the line cannot be read", QUOTES))
         if kind.kind == "TOO MANY COLUMNS":
-            what = f"{kind.fields} fields, but the header names {len(part.columns)}"
+            what = f"{kind.fields:,} fields, but the header names {len(part.columns)}"
             name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
             text = f"text (or numbers with decimal commas) that contains {name}"
             remedy = f"Put quotation marks around {text}, or add the missing column names"

@@ -27,7 +27,7 @@ from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps
 from dpcore.counting.text import read_table
 from dpcore.counting.times import arrow_times, refuse_times
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import refuse_many_columns, shown
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
@@ -139,6 +139,7 @@ def _parquet_header(path: File, name: str) -> tuple[Part, Table]:
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = [str(field.name) for field in file.schema_arrow]
+            refuse_many_columns(len(columns))
             times = arrow_times(file.schema_arrow)
         with closing(Workspace()) as workspace:
             safe = path if isinstance(path, Held) else safe_path(path, workspace)

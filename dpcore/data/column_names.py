@@ -61,13 +61,17 @@ def and_more(count: int) -> str:
     return f" (and {count:,} more)" if count > 0 else ""
 
 
+def refuse_many_columns(count: int, where: str = "") -> None:
+    """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
+    if count > MAX_COLUMNS:
+        what = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise refusal(what, where, "Keep the columns that say who, what and how much")
+
+
 def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
     """The names in a header, with one for every column that has none."""
     names = [" ".join(cell.split()) for cell in header]
-    if len(names) > MAX_COLUMNS:
-        what = f"there are {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
-        problems.add(what, f"line {line}", "Keep the columns that say who, what and how much")
-        problems.raise_if_any()
+    refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
     strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):

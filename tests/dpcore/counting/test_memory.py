@@ -13,7 +13,6 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import reduce_files, small, text
-from dpcore.counting.rejects import MANY
 
 ROOT = Path(__file__).resolve().parents[3]
 MOST = 150
@@ -57,8 +56,12 @@ def test_files_of_few_bytes_take_little_memory(put):
     files = {
         # Without their last cells, a few or many, or with one too many.
         "short": ("user_id,amount,v\n" + "".join(f"u{k % 50},1\n" for k in range(150_000)), 50),
-        "wide": (f"user_id,{columns}\n" + "".join(f"u{k % 50},1\n" for k in range(MANY)), 50),
+        "wide": (f"user_id,{columns}\n" + "".join(f"u{k % 50},1\n" for k in range(10_000)), 50),
         "long": ("user_id,amount\n" + "u1,1,2\n" * 150_000, "Line 2: 3 fields, but the header names 2"),
+        "ragged": (
+            "user_id,amount\nu1,1\nu1" + ",1" * 20_000,
+            "Line 3: 20,001 fields, but the header names 2",
+        ),
     }
     paths = [put(few, "first.csv"), *(put(content, f"{name}.csv") for name, (content, _) in files.items())]
     done = subprocess.run(
