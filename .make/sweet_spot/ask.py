@@ -16,6 +16,7 @@ from dpcore import questions
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
+from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import settings_file
 from sweet_spot.command import WIDTH
@@ -72,6 +73,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
     }
     settings |= {key: _by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
+    paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report)
     held = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
     paths = [path for path in paths if path not in held]
@@ -85,8 +87,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         reply: Reply = dpcore.select_privately(name, paths, settings, to_draw.pop("draw"), **to_draw)
     else:
         reply = questions.reply_of(name, paths or None, settings)
-    # A draw has no notes: they tell of the data more than its epsilon covers.
-    for note in () if reply.data is None else reply.data.notes:
+    for note in reply.notes if as_json or library is not None else ():
         print(note, file=sys.stderr)
     if library is not None:
         sys.stdout.write(reply.code(library))
