@@ -19,6 +19,7 @@ from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Charge, Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames
+from dpcore.counting.files import expand_patterns
 from dpcore.counting.held import File, Held
 from dpcore.counting.memory_tables import is_table
 from dpcore.counting.user_amounts import read_user_amounts, roles_for
@@ -152,7 +153,7 @@ def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmoun
     paths: Sequence[File] | None = None
     names: list[str] | None = None
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
-        paths = [Path(one) for one in data]
+        paths = [Path(path) for path in expand_patterns(data)]
     elif is_table(data):
         paths, names = [Held(frames.as_parquet(data, named))], [frames.FRAME]
     if paths is None:

@@ -86,10 +86,16 @@ class Reply:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Headline, the number with its error, what is good enough, and the label."""
-        return "\n".join(plain_text(line) for line in str(self.answer).splitlines())
+        """Return headline, the number with its error, what is good enough, the notes on the data, and the label."""
+        *lines, label = map(plain_text, str(self.answer).splitlines())
+        return "\n".join([*lines, *self.notes, label])
 
     __repr__ = __str__
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the data that a person should know, such as how many rows were left out."""
+        return () if self.data is None else tuple(map(plain_text, self.data.notes))
 
     @property
     def bound(self) -> Any:
@@ -321,9 +327,10 @@ class Reply:
             for n in answer.numbers
         )
         good = f"<p>Good enough: {said(answer.good_enough)}</p>" if answer.good_enough else ""
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.assumed)
         return (
-            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}"
+            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}{notes}"
             f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
             f"<p><i>{said(answer.disclosure.label)}</i></p></div>"
         )

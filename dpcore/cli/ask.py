@@ -17,6 +17,7 @@ from dpcore.cli import WIDTH
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
+from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import settings_file
 
@@ -68,6 +69,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
     }
     settings |= {key: _parse_by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
+    paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report)
     settings_paths = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
     paths = [path for path in paths if path not in settings_paths]
@@ -81,8 +83,8 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         )
     else:
         reply = questions.reply_of(name, paths or None, settings)
-    # A draw has no notes: they would say more about the data than its epsilon covers.
-    for note in () if reply.data is None else reply.data.notes:
+    # A private selection has no notes: they would say more about the data than its epsilon covers.
+    for note in reply.notes if as_json or library is not None else ():
         print(note, file=sys.stderr)
     if library is not None:
         sys.stdout.write(reply.code(library))

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -78,6 +79,7 @@ ENGINES = {engine.key: engine for engine in _ALL}
 _ALIASES = {"postgresql": "postgres", "spark": "pyspark"}
 # Ibis makes a path of their address, and a database ":memory:" of none, which their drivers do not know.
 _NO_ADDRESS = ("databricks", "athena")
+_NAME_PARTS = re.compile(r'"([^"]+)"|([^."]+)')
 _SECRET = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
 # Others would take the file from this computer and send it.
 _READS_FILES = ("pyspark", "databricks", "duckdb")
@@ -165,7 +167,11 @@ def first_line(error: Exception) -> str:
 
 
 def open_table(backend: Any, name: str) -> Table:
-    """A table of an engine by name (``schema.table`` where need be), or files that the engine itself reads.
+    """Return a table of an engine, or files that the engine itself reads.
+
+    Args:
+        backend: The connection.
+        name: Of the table, as ``schema.table`` where need be. A name with a dot in it may stand in double quotes.
 
     Raises:
         InvalidInput: The engine has no such table or file.
@@ -176,8 +182,15 @@ def open_table(backend: Any, name: str) -> Table:
             # Else NaN in place of a user would be one: https://github.com/duckdb/duckdb/issues/25521.
             nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
             return getattr(backend, reader)(name, **nan)
-        *above, last = name.split(".")
-        return backend.table(last, database=tuple(above) if len(above) > 1 else above[0] if above else None)
+        try:
+            *above, last = [quoted or plain for quoted, plain in _NAME_PARTS.findall(name)]
+            return backend.table(
+                last, database=tuple(above) if len(above) > 1 else above[0] if above else None
+            )
+        except Exception:
+            with suppress(Exception):
+                return backend.table(name)  # with a dot in its name
+            raise
     except Exception as error:  # every driver has its own
         what = f"table {shown(name)} cannot be opened: {first_line(error)}"
         raise refusal(what, remedy="Check its name, its schema, and your rights to read it") from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import glob
+import os
 import re
 from collections.abc import Sequence
 from contextlib import closing, nullcontext, suppress
@@ -122,6 +124,26 @@ class Source:
         """Remove the temporary folder it owns, if any; the person's own files stay."""
         if self.owned is not None:
             self.owned.close()
+
+
+def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return paths with each pattern, such as ``logs/*.csv``, replaced by the files that it matches.
+
+    Raises:
+        InvalidInput: A pattern matches no file.
+    """
+    files: list[str] = []
+    with Problems() as problems:
+        for path in [os.fspath(path) for path in paths]:
+            if "\0" in path:
+                problems.add("a path holds a NUL character, which no name of a file has")
+            elif os.path.exists(path) or not glob.has_magic(path):
+                files.append(path)
+            elif matches := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
+                files += matches
+            else:
+                problems.add(f"no file is called like {shown(path)}", "", "Check the folder and the ending")
+    return files
 
 
 @system_errors_said()

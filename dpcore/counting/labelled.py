@@ -13,6 +13,7 @@ import pyarrow as pa
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.counting.files import expand_patterns
 from dpcore.counting.frames import Columns, provenance_of, several
 from dpcore.counting.memory_tables import (
     column_names,
@@ -62,24 +63,32 @@ def of_labels(
     Raises:
         InvalidInput: The table cannot be read so; all problems at once.
     """
-    provenance = provenance_of(disclosure)
+    problems = Problems()
+    provenance: Provenance = Disclosure.PRIVATE
+    with problems.collecting():
+        provenance = provenance_of(disclosure)
     if not isinstance(provenance, Disclosure):
-        raise refusal("a table with labels cannot be a DP release")
-    if isinstance(data, list | tuple) and len(data) == 1:
-        (data,) = data
-    if isinstance(data, str | os.PathLike):
-        table = read_table(_content(data), Path(data).name)
-    elif is_table(data):
-        table = _table_of(data, several(user), label, several(features))
-    else:
-        raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
-    users = several(user)
-    if len(users) > 1:
-        raise refusal("a table with labels needs one column that says who: join them into one")
-    design = _design(
-        table, users[0] if users else None, label, several(features) or None, levels or {}, intercept
-    )
+        problems.add("a table with labels cannot be a DP release")
+        provenance = Disclosure.PRIVATE
+    with problems.collecting():
+        table = _table(data, several(user), label, several(features))
+        design = _design(table, several(user), label, several(features) or None, levels or {}, intercept)
+    problems.raise_if_any()
     return made(table, design, provenance, **further)
+
+
+def _table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Read one table, in memory or in a text file."""
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+        files = expand_patterns(data)
+        if len(files) > 1:
+            raise refusal(f"a table with labels is one file; there are {len(files)} here")
+        return read_table(_content(files[0]), Path(files[0]).name)
+    if is_table(data):
+        return _table_of(data, users, label, features)
+    raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
 def _table_of(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -108,13 +117,16 @@ def _content(path: str | os.PathLike[str]) -> bytes:
 
 def _design(
     table: Table,
-    user: str | None,
+    users: list[str],
     label: str | None,
     features: list[str] | None,
     levels: Mapping[str, Sequence[str]],
     intercept: bool,
 ) -> Design:
     with Problems() as problems:
+        if len(users) > 1:
+            problems.add("a table with labels needs one column that says who: join them into one")
+        user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
                 problems.add(f"say which column names the {role}: {role}=…, one of {listed(table.columns)}")

@@ -77,7 +77,8 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
         problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
-        which = " and ".join(str(k + 1) for k, cell in enumerate(names) if cell == twice[0])
+        places = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
+        which = " and ".join(places[:3]) + and_more(len(places) - 3)
         # Without a usual word the line may be no header, and its cells ids, which are not to be quoted.
         quoted = f' ("{shown(twice[0])}")' if strong else ""
         what = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
@@ -100,7 +101,8 @@ def titles_above(rows: pd.DataFrame) -> int:
 
     That row has a name for every column, half of them with a usual word in it, and no name stands below it again.
     """
-    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(str).tolist()):
+    # An array of texts that NumPy makes has room for the longest in every cell.
+    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled = [cell for cell in cells if cell]
         if len(filled) <= 1:
             if any(is_header_word(cell) and len(name_words(cell)) <= 2 for cell in filled):
@@ -159,7 +161,7 @@ def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     head = frame.head(MOST_TITLES + _LOOKED_AT)
-    return pd.DataFrame([first, *head.to_numpy(str).tolist()], dtype=str)
+    return pd.DataFrame([first, *head.to_numpy(object).tolist()], dtype=str)
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:

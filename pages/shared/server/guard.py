@@ -45,8 +45,6 @@ _ON_EVERY_ANSWER = (
     # No page that opened ours in a tab keeps a hold on that tab.
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-
-
 FRAME_POLICY = "frame-ancestors 'none'"
 
 
