@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpcore.common.parameters import UNSET, declared_fields
 from dpcore.dataset import Contribution, Dataset
+from dpcore.mean import MeanParameters
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import FIRST_LINES, LONGEST, Objective, PlanParameters, usual
-from pages.mean.question import ASSUMED
 from pages.shared.base.question import (
     HIGHEST,
     LOWEST,
@@ -54,6 +55,13 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"lower": low, "upper": high, "proposed": (low, high)}
 
 
+OF_MEAN = ("target", "variance_source", "likeness", "user_share", "value_variance")
+ASSUMED = {
+    name: replace(declared_fields(MeanParameters)[name], initial=UNSET if name != "value_variance" else 0.1)
+    for name in OF_MEAN
+}
+"""What a mean among the lines assumes, declared by *Mean*."""
+
 QUESTION = Question(
     name="plan",
     title="Plan",
@@ -68,13 +76,13 @@ QUESTION = Question(
     parameters=PlanParameters,
     fields={
         # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-        "lines": public("Numbers to release", asked="Numbers to release", longest=LONGEST),
+        "lines": public("Numbers to release", report_label="Numbers to release", max_length=LONGEST),
         "objective": public(
             "Best plan",
             "Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. "
             "Least largest: error over wanted error; every number needs a wanted error of its own.",
-            asked="Best by",
-            names={
+            report_label="Best by",
+            options={
                 Objective.SUM: "Least sum",
                 Objective.REACH: "Least ε",
                 Objective.LARGEST: "Least largest",
@@ -92,14 +100,14 @@ QUESTION = Question(
         "program": public(
             "Noise as drawn by",
             "Errors are those of the noise that its program draws: libraries split the budget of a mean in halves.",
-            asked="Program",
-            names={program: program.value for program in Program},
+            report_label="Program",
+            options={program: program.value for program in Program},
             as_list=True,
             width=180,
         ),
         **ASSUMED,
         # Beside other numbers it is to be said what these are about.
-        "target": replace(ASSUMED["target"], label="A mean is that of", asked="A mean is that of"),
+        "target": replace(ASSUMED["target"], label="A mean is that of", report_label="A mean is that of"),
         "variance_source": replace(ASSUMED["variance_source"], label="Known of its values"),
     },
     also=From.PUBLIC.each(
