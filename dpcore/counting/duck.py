@@ -142,7 +142,7 @@ class Duck:
     ) -> None:
         import duckdb
 
-        self._should_stop, self._steps = should_stop, steps
+        self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
         self._in_memory = folder is None
         self._begin(_memory().cursor() if folder is None else duckdb.connect(config=_SETTINGS))
         if folder is None:
@@ -181,6 +181,12 @@ class Duck:
             yield
         finally:
             self.connection.execute("SET preserve_insertion_order = false")
+
+    def reserve(self, num_bytes: int) -> None:
+        """Leave so many bytes of the memory limit to arrays outside DuckDB, at most two thirds."""
+        if not self._in_memory:
+            left = max(self._memory_limit - num_bytes, self._memory_limit // 3)
+            self.connection.execute(f"SET memory_limit = '{left}B'")
 
     def close(self) -> None:
         """Drop everything."""

@@ -22,7 +22,12 @@ from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 PLACES = 3
 """How many places of one kind are named."""
 SHORT = "MISSING COLUMNS"
+_LONG_QUOTATION = "LONG QUOTATION"
 _SAID = {
+    _LONG_QUOTATION: (
+        f"a quotation mark is opened and not closed within {csv.field_size_limit():,} characters",
+        QUOTES,
+    ),
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
@@ -107,10 +112,11 @@ def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejecte
             except UnicodeDecodeError:
                 return [Rejected("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
-                one_line = (
-                    records.line_num == began + 1
-                )  # else a mark that is not closed makes the field long
-                note("LINE SIZE OVER MAXIMUM" if one_line and "limit" in str(error) else "UNQUOTED VALUE")
+                is_long = "limit" in str(error)
+                if is_long and records.line_num > began + 1:
+                    note(_LONG_QUOTATION)
+                    break  # of what follows nobody can tell whether it stands inside
+                note("LINE SIZE OVER MAXIMUM" if is_long else "UNQUOTED VALUE")
             else:
                 # DuckDB takes a delimiter at the end of a line for none.
                 fields = len(record) - (len(record) == columns + 1 and not record[-1])

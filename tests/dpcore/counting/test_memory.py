@@ -13,6 +13,7 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import reduce_files, small, text
+from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
 MOST = 150
@@ -144,3 +145,24 @@ def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, mon
     assert again.dataset.histogram == once.dataset.histogram
     assert again.dataset.notes == once.dataset.notes
     np.testing.assert_array_equal(again.dataset.values.values, once.dataset.values.values)
+
+
+def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
+    rows, rng = 400_000, np.random.default_rng(3)
+    users, tasks, values = rng.integers(0, 60_000, rows), rng.integers(0, 900, rows), rng.integers(0, 9, rows)
+    path = parquet(user_id=users, task=tasks, v=values.astype(float))
+    roles = Roles(TableKind.EVENTS, user="user_id", value="v", task="task")
+    source = counting.open_files([path], small_bytes=0)
+    counting.count(source, roles, Disclosure.PRIVATE)  # the first takes what later ones share
+    tracemalloc.start()
+    try:
+        data = counting.count(source, roles, Disclosure.PRIVATE).dataset
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert data.values.values.size == rows
+    pairs, which = np.unique(users * 900 + tasks, return_inverse=True)
+    assert data.pairs.rows.size == pairs.size
+    np.testing.assert_array_equal(np.sort(data.pairs.sums), np.sort(np.bincount(which, values)))
+    assert data.pairs.value_range == (0.0, 8.0)
+    assert peak < 1.5 * held, (peak, held)
