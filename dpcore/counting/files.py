@@ -134,7 +134,7 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """
     files: list[str] = []
     with Problems() as problems:
-        for path in map(os.fspath, paths):
+        for path in [os.fspath(path) for path in paths]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
             elif os.path.exists(path) or not glob.has_magic(path):

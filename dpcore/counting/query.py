@@ -318,13 +318,21 @@ def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
 
 
 @_kept
-def coded_values(rows: Table, users: Table, order: str = "") -> Table:
-    """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
-    import ibis
+def coded_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
+    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, users and tasks as codes (`numbered`).
 
+    The code of nobody is 0. That of no task is null: such rows come last where rows are sorted.
+    """
+    columns = {"order": order} if order else {}
     coded = rows.left_join(users.rename(user="code"), who_columns(rows))
-    at = coded[order] if order else ibis.literal(0)
-    return coded.select(user=coded["user"].fill_null(0), value=coded["value"], order=at)
+    selected = {"user": coded["user"].fill_null(0), "value": coded["value"]}
+    if tasks is not None:
+        coded = coded.select(
+            *task_columns(rows), **selected, **{name: coded[name] for name in columns.values()}
+        )
+        coded = coded.left_join(tasks.rename(number="code"), task_columns(rows))
+        selected = {"user": coded["user"], "value": coded["value"], "task": coded["number"]}
+    return coded.select(**selected, **{name: coded[column] for name, column in columns.items()})
 
 
 def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:

@@ -125,6 +125,7 @@ class Reduction:
     _nobody: int = 0
     _without_task: int = 0
     _users: Table | None = None
+    _coded: Table | None = None
 
     def reduce(self) -> Reduced:
         """Run the queries.
@@ -367,8 +368,10 @@ class Reduction:
         if too_many or self.passes > 1:
             self._say_not_kept(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
-        values = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
-        order = np.lexsort((values["order"], values["user"]))
+        tasks = self._coded_tasks(rows) if self.roles.task is not None else None
+        values = self.run(query.coded_values(rows, self._coded_users(rows), tasks, self.order))
+        # Rows of a pair of user and task stand together, so that its values can be clamped later.
+        order = np.lexsort([values[name] for name in ("order", "task", "user") if name in values])
         return Values(values["user"][order] - self._lowest, values["value"][order], self.roles.value or "")
 
     @property
@@ -387,6 +390,13 @@ class Reduction:
         if self._users is None:
             self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
         return self._users
+
+    def _coded_tasks(self, rows: Table) -> Table:
+        """Return the codes of tasks, the same for every facet."""
+        assert self.duck is not None
+        if self._coded is None:
+            self._coded = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
+        return self._coded
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
         column = self.roles.value
@@ -437,7 +447,7 @@ class Reduction:
         elif num_pairs > MAX_PAIRS:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
         else:
-            codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
+            codes = self._coded_tasks(rows)
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
             reduced.pairs = self._pairs(coded, num_tasks)
             if num_tasks <= MAX_TASK_NAMES:
