@@ -76,7 +76,7 @@ def to_dataset(
         provenance = provenance_of(disclosure)
     dataset: Dataset | None = None
     with problems.collecting():
-        _refuse_no_names(user=user, value=value, group=group)
+        refuse_no_names(user=user, value=value, group=group)
         whose, groups = several(user), several(group)
         if isinstance(data, str | os.PathLike):
             data = [data]
@@ -148,7 +148,7 @@ def _add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
 
 def provenance_of(disclosure: str | Provenance) -> Provenance:
     """What a person says of data, by its name or as the facts of a release."""
-    named = disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
+    named = isinstance(disclosure, str) and disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
     if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
         raise refusal(
             f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
@@ -161,11 +161,11 @@ def _counted(histogram: ContributionHistogram, source: str, provenance: Provenan
     return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
 
 
-def _refuse_no_names(**columns: object) -> None:
+def refuse_no_names(**columns: object) -> None:
     """Refuse what names no column; a file of settings can hold anything."""
     with Problems() as problems:
         for name, given in columns.items():
-            one = isinstance(given, str) or name == "value" or not isinstance(given, Iterable)
+            one = isinstance(given, str) or name in ("value", "label") or not isinstance(given, Iterable)
             each = [given] if one else list(given)  # type: ignore[call-overload]
             if given is not None and not all(isinstance(column, str) for column in each):
                 problems.add(f"{name} must be the name of a column; got {str(given)[:40]!r}")

@@ -14,7 +14,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.frames import Columns, provenance_of, several
+from dpcore.counting.frames import Columns, provenance_of, refuse_no_names, several
 from dpcore.counting.memory_tables import (
     column_names,
     is_table,
@@ -70,11 +70,27 @@ def of_labels(
     if not isinstance(provenance, Disclosure):
         problems.add("a table with labels cannot be a DP release")
         provenance = Disclosure.PRIVATE
+    if not isinstance(intercept, bool):
+        problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
     with problems.collecting():
+        refuse_no_names(user=user, label=label, features=features)
+        _refuse_no_lists("levels", "['DE', 'FR']", levels)
+        _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
         table = _table(data, several(user), label, several(features))
         design = _design(table, several(user), label, several(features) or None, levels or {}, intercept)
     problems.raise_if_any()
     return made(table, design, provenance, **further)
+
+
+def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
+    """Refuse what does not hold a list by column, of this length unless it is 0."""
+    if entries is None:
+        return
+    lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
+    if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
+        raise refusal(
+            f"{name} must hold entries by column, such as {name}={{'column': {example}}}; got {str(entries)[:40]}"
+        )
 
 
 def _table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:

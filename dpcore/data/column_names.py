@@ -75,7 +75,12 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
     kinds = [looks_like_data(cell) for cell in names if cell]
     strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
-        problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
+        if line:
+            problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
+        else:  # The names of Parquet, and of a table in memory, stand in no line.
+            problems.add(
+                "the names of the columns look like data", "", "Name the columns, such as user and value"
+            )
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
         places = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
         which = " and ".join(places[:3]) + and_more(len(places) - 3)

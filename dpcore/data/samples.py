@@ -146,7 +146,7 @@ def load(key: str) -> Dataset:
     tasks, called = pd.factorize(frame[roles.task])
     tasks = tasks.astype(np.int64)
     amounts = frame[roles.value].to_numpy(np.float64)
-    order = np.argsort(users, kind="stable")
+    order = np.lexsort((tasks, users))
     return Dataset(
         sample.title, source, Disclosure.PUBLIC, ContributionHistogram.from_counts(np.bincount(users)),
         privacy_unit=roles.privacy_unit,

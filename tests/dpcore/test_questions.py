@@ -172,6 +172,38 @@ def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
     assert said.startswith("There are no data.")
 
 
+def test_what_is_no_name_table_or_list_gets_a_sentence():
+    ask = {"user": "user", "label": "amount", "features": ["shop"], "lower": 0, "upper": 5, "epsilon": 1}
+    for wrong, sentence in {
+        (
+            "levels",
+            "x",
+        ): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got x.",
+        ("levels", 3): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got 3.",
+        ("intercept", "no"): "Intercept must be True or False; got 'no'.",
+        ("label", 3): "Label must be the name of a column; got '3'.",
+        ("features", 3): "Features must be the name of a column; got '3'.",
+    }.items():
+        assert sentence in sentences("regression_weights", FEW, **ask | dict([wrong]))
+    numbers = ask | {"features": ["amount"], "label": "shop", "positive": "x"}
+    del numbers["lower"], numbers["upper"]
+    for ranges in ({"amount": 3}, {"amount": (1, 2, 3)}):
+        (said,) = sentences("training_bound", FEW, **numbers, ranges=ranges)
+        assert said.startswith("Ranges must hold entries by column, such as ranges={'column': (0, 100)}; got")
+    users = {"user": "user", "epsilon": 1}
+    (said,) = sentences("count_bound", pd.DataFrame, **users)
+    assert said.endswith("got type.")
+    (said,) = sentences("count_bound", FEW, **users, disclosure=np.array([1, 2]))
+    assert said.startswith("Disclosure must be")
+    assert sentences("count_bound", FEW.iloc[:0], **users) == [
+        "There are no rows. Add a row for each contribution."
+    ]
+    (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
+    assert said == "The names of the columns look like data. Name the columns, such as user and value."
+    (said,) = sentences("count_bound", "a\0b.csv", **users)
+    assert said.startswith("A path holds a NUL character")
+
+
 def test_data_may_be_named():
     asked = {"user": "user", "epsilon": 1}
     assert said(ss.count_bound(data=FEW, **asked)) == said(ss.count_bound(FEW, **asked))
