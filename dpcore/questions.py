@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.parameters import Parameters, describe
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import field_types
 
@@ -400,6 +401,8 @@ _OF_COLUMNS = {
 
 def _docstring(asked: Question, kind: Any, answered: Any) -> str:
     told = _attributes(inspect.getdoc(kind) or "")
+    if issubclass(kind, Parameters):
+        told = _attributes(inspect.getdoc(Parameters) or "") | describe(kind)
     types_of = field_types(kind)
     first, _, rest = (inspect.getdoc(answered) or "").partition("\n\nArgs:")
     source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)

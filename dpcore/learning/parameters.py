@@ -5,10 +5,18 @@ The questions themselves are `optimal_cap` (for a histogram) and `population` (f
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import (
+    PUBLIC,
+    Option,
+    Parameters,
+    Place,
+    choice,
+    fields_beside_data,
+    number,
+    own_bound,
+)
 from dpcore.common.text_fields import built_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.learning.bias_bounds import BiasTerm
@@ -19,10 +27,6 @@ from dpcore.learning.participation_sample import MAX_SIMULATED_ROWS
 from dpcore.learning.population import PopulationProblem
 
 MAX_DRAWS = 1000
-
-PRIVACY_CONSTANT = 100.0
-"""C to begin with: d^2 for d = 10. The error of output perturbation grows with the squared dimension of the model
-(Chaudhuri et al. 2011, section 4; its other constants are at 1 here); C = 1 is that of a model of one number."""
 
 ASSUMPTIONS = (
     "Neighbouring data sets differ in one user's presence, with all their rows; the learner is ε-differentially "
@@ -44,78 +48,110 @@ WITHOUT_SHARES = {
 """The paper's bound with the same knowledge of Var(H), for samples of which only the share kept is known."""
 
 
-NOT_ABOUT_DATA = ("own_cap", "public_rows", "alpha", "population_rows", "draws")
-"""Fields of `LearningParameters` that do not change the answer for the data."""
-
-
-class PrivacyForm(enum.Enum):
+class PrivacyForm(Option):
     """The shape of F, the privacy term."""
 
-    QUADRATIC = "quadratic"
-    LINEAR = "linear"
-    OWN = "own"
+    QUADRATIC = "quadratic", "Quadratic"
+    LINEAR = "linear", "Linear"
+    OWN = "own", "Power"
 
 
+TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
+"""The bounds on the bias in the order of the list: the one that most people want comes first."""
+TERM_NAMES = {term: f"{term.title} ({term.group})" for term in TERMS}
+NEEDS_VARIANCE = tuple(term for term in TERMS if term.needs_variance)
+
+
+# Of the public fields, bias, privacy term and constants describe the learner and the theorem, which are fixed before
+# the data are seen. The others can hold what a person measured on the data: how much users differ, a cap, how
+# uneven the users are, how many rows there are.
 @dataclass(frozen=True)
-class LearningParameters:
-    """The question on the page, without the data.
+class LearningParameters(Parameters):
+    """The question on the page, without the data."""
 
-    Attributes:
-        epsilon: Privacy budget of the learner.
-        bias: Which bound on the bias.
-        loss_variance: Var(H), between 0 (users are alike) and 1/4 (nothing known).
-        vc_dimension: d, whole; 0 leaves the finite-sample term out.
-        failure_probability: delta of theorem 1.
-        privacy_form: Shape of F.
-        privacy_constant: C in F; see `PRIVACY_CONSTANT`.
-        privacy_power: Power of share / epsilon, only with `PrivacyForm.OWN`.
-        finite_sample_constant: Constant of the finite-sample term.
-        own_cap: A cap to compare with the best one, in rows per user.
-        alpha: Power law of the figures on a population, p_j proportional to j^-(1 + alpha).
-        population_rows: n in those figures.
-        draws: Samples drawn to reproduce figure 3.
-        public_rows: About how many rows there are, a number that may be public, which a private draw of the cap needs;
-            None for none. The answer does not depend on it.
-
-    Raises:
-        InvalidInput: All problems at once, in the page's words.
-    """
-
-    epsilon: float
-    bias: BiasTerm = BiasTerm.TIGHTEST
-    loss_variance: float = 0.25
-    vc_dimension: int = 10
-    failure_probability: float = 0.05
-    privacy_form: PrivacyForm = PrivacyForm.QUADRATIC
-    privacy_constant: float = PRIVACY_CONSTANT
-    privacy_power: float | None = None
-    finite_sample_constant: float = 1.0
-    own_cap: int | None = None
-    alpha: float = 0.5
-    population_rows: int = 10**6
-    draws: int = 100
-    public_rows: int | None = None
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.between(0.0, 0.25, **{"Var(H)": self.loss_variance})
-            problems.whole(0, MAX_VC_DIMENSION, **{"the VC dimension d": self.vc_dimension})
-            problems.between(1e-12, 0.999, **{"the failure probability δ": self.failure_probability})
-            problems.between(0.0, 1e12, **{"the constant C of the privacy term": self.privacy_constant})
-            if self.privacy_form is PrivacyForm.OWN:
-                problems.between(1e-3, 10.0, **{"the power of the privacy term": self.privacy_power})
-            elif self.privacy_power is not None:
-                problems.add("a power goes only with a privacy term of your own")
-            finite = {"the constant of the finite-sample term": self.finite_sample_constant}
-            problems.between(0.0, 1e6, **finite)
-            if self.own_cap is not None:
-                problems.whole(1, MAX_SIZE, **{"your own bound": self.own_cap})
-            if self.public_rows is not None:
-                problems.whole(1, MAX_SIZE, **{"the public number of rows": self.public_rows})
-            problems.between(*ALPHA_RANGE, **{"the exponent α": self.alpha})
-            problems.whole(10, MAX_SIMULATED_ROWS, **{"the number of rows n": self.population_rows})
-            problems.whole(1, MAX_DRAWS, **{"the number of samples": self.draws})
+    bias: BiasTerm = choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, origin=PUBLIC, as_list=True)
+    """The limit that stands in for the bias that a bound on rows causes. The tab *All bounds on the bias* says what
+    each needs to know."""
+    loss_variance: float = number(
+        0.25,
+        "Users differ, Var(H)",
+        (0.0, 0.25),
+        name="Var(H)",
+        report_label="Var(H), variance of users' losses",
+        slider=(0.0, 0.25, 0.005),
+        format="%.3f",
+        width=150,
+        place=Place.LINE,
+        enabled_with=("bias", NEEDS_VARIANCE),
+    )
+    """The variance of the expected loss between users. At 0 every user meets the same risk, and a bound causes no
+    bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only limits with Var(H) use
+    it."""
+    privacy_form: PrivacyForm = choice(
+        PrivacyForm.QUADRATIC, "Privacy term F", origin=PUBLIC, report_label="Shape of the privacy term"
+    )
+    """How the learner's error grows with the largest share of a user. Quadratic is the form of output perturbation
+    (Chaudhuri et al. 2011)."""
+    # C = d^2 for d = 10: the error of output perturbation grows with the squared dimension of the model (Chaudhuri et
+    # al. 2011, section 4; its other constants are at 1 here). C = 1 is the constant of a model of one number.
+    privacy_constant: float = number(
+        100.0,
+        "Noise factor C",
+        (0.0, 1e12),
+        origin=PUBLIC,
+        width=146,
+        place=Place.LINE,
+        report_label="Noise factor, constant of the privacy term",
+    )
+    """How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows with the
+    squared dimension of the model: 100 is that of 10 numbers, other constants at 1."""
+    privacy_power: float | None = number(
+        None,
+        "Power of F",
+        (1e-3, 10.0),
+        origin=PUBLIC,
+        initial=1.5,
+        report_label="Power of the privacy term",
+        only_with=("privacy_form", (PrivacyForm.OWN,)),
+    )
+    """F = C (largest share / ε) to this power."""
+    vc_dimension: int = number(10, "VC dimension d", (0, MAX_VC_DIMENSION), origin=PUBLIC)
+    """The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out."""
+    finite_sample_constant: float = number(
+        1.0,
+        "Finite-sample constant",
+        (0.0, 1e6),
+        origin=PUBLIC,
+        report_label="Constant of the finite-sample term",
+    )
+    """The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better."""
+    failure_probability: float = number(0.05, "Failure probability δ", (1e-12, 0.999), origin=PUBLIC)
+    """The limit holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy."""
+    own_cap: int | None = own_bound("rows per user", limits=(1, MAX_SIZE), placeholder="rows")
+    """Optional: a bound that you use today, in rows per user."""
+    # Public by what it is: the sentence beside it says so, and a guess will do.
+    public_rows: int | None = number(
+        None,
+        "Rows in all, about",
+        (1, MAX_SIZE),
+        name="the public number of rows",
+        origin=PUBLIC,
+        renewed=True,
+        report_label="Rows in all, about, for a private draw",
+        width=230,
+        place=Place.CARD,
+    )
+    """A number of rows that may be public, for the private draw alone. Not from these data."""
+    alpha: float = number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=Place.TAB)
+    """User j contributes a share pⱼ ∝ j^−(1+α). The larger α, the more a few users hold."""
+    population_rows: int = number(
+        10**6, "Rows n in a sample", (10, MAX_SIMULATED_ROWS), name="the number of rows n", place=Place.TAB
+    )
+    """From 10 to 10,000,000. Each row comes from user j with probability pⱼ."""
+    draws: int = number(
+        100, "Samples to draw", (1, MAX_DRAWS), name="the number of samples", origin=PUBLIC, place=Place.TAB
+    )
+    """The paper averages 100."""
 
     @property
     def privacy(self) -> PrivacyTerm:
@@ -132,27 +168,14 @@ class LearningParameters:
         return WITHOUT_SHARES.get(self.bias, self.bias)
 
     @property
-    def about_data(self) -> LearningParameters:
-        """The same without what does not change the answer for the data."""
-        plain = LearningParameters(self.epsilon)
-        return replace(self, **{name: getattr(plain, name) for name in NOT_ABOUT_DATA})
-
-    @property
     def about_cost(self) -> LearningParameters:
         """The same without what does not change the cost of privacy over n."""
-        plain = LearningParameters(self.epsilon)
-        return replace(
-            self.about_population,
-            population_rows=plain.population_rows,
-            vc_dimension=plain.vc_dimension,
-            finite_sample_constant=plain.finite_sample_constant,
-        )
+        return self.about_population.without("population_rows", "vc_dimension", "finite_sample_constant")
 
     @property
     def about_population(self) -> LearningParameters:
         """The same without what does not change the figures on a population."""
-        draws = LearningParameters(self.epsilon).draws
-        return replace(self, own_cap=None, public_rows=None, draws=draws)
+        return self.without("own_cap", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """The question on given data."""
@@ -169,3 +192,7 @@ class LearningParameters:
         return built_from(
             PopulationProblem, self, participation=law, num_rows=num_rows, bias=bias, **no_sample
         )
+
+
+NOT_ABOUT_DATA = fields_beside_data(LearningParameters)
+"""Fields of `LearningParameters` that do not change the answer for the data."""

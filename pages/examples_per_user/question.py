@@ -25,32 +25,36 @@ QUESTION = Question(
         "batch": public(
             "Batch B",
             "How many examples a step is expected to see. A public constant: it is not computed from the data.",
-            sentence="The expected batch B",
-            whole=True,
+            name="The expected batch B",
+            is_integer=True,
             width=100,
         ),
-        "steps": public("Steps T", sentence="The number of steps T", width=90),
+        "steps": public("Steps T", name="The number of steps T", width=90),
         "way": public(
             "Drawn in a step",
             "Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a "
             "user's gradients clipped.",
-            names={Way.BOTH: "The better", Way.EXAMPLES: "Examples", Way.USERS: "Users"},
+            options={Way.BOTH: "The better", Way.EXAMPLES: "Examples", Way.USERS: "Users"},
         ),
         "dimension": public(
             "Parameters d",
             "How many numbers are trained. The more there are, the more noise decides.",
-            sentence="The number of parameters d",
+            name="The number of parameters d",
         ),
         "alike": public(
             "How alike a user's examples are, r",
             "The share of an example's squared gradient that all examples of its user have in common: 0 diverse, 1 "
             "alike. Guess it, or take it from public data: never read it off private data.",
-            sentence="How alike a user's examples are",
-            asked="How alike a user's examples are, r",
+            name="How alike a user's examples are",
+            report_label="How alike a user's examples are, r",
             step=0.1,
         ),
         "own_bound": Field(
-            "Compare with", renewed=True, asked="Own bound", whole=True, placeholder="your own bound"
+            "Compare with",
+            renewed=True,
+            report_label="Own bound",
+            is_integer=True,
+            placeholder="your own bound",
         ),
     },
     also=From.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")

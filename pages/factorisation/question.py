@@ -54,63 +54,63 @@ QUESTION = Question(
         "source": public(
             "Ratings",
             "Your data need a column of items and a column of ratings, chosen in *Your data*.",
-            names={RatingSource.DATA: "Your data", RatingSource.GENERATED: "Generated"},
+            options={RatingSource.DATA: "Your data", RatingSource.GENERATED: "Generated"},
         ),
         # Whoever generates ratings may make them like the data.
         "num_users": Field(
             "Users",
             "The number of users. The default is about the size of MovieLens 1M.",
-            sentence="The number of users",
-            asked="Users generated",
+            name="The number of users",
+            report_label="Users generated",
             step=1000,
         ),
         "num_items": Field(
             "Items",
             "The number of items; their popularity falls as a power of their rank.",
-            sentence="The number of items",
-            asked="Items generated",
+            name="The number of items",
+            report_label="Items generated",
             step=100,
         ),
         "ratings_per_user": Field(
             "Ratings per user",
             "The average number of ratings per user.",
-            sentence="The number of ratings per user",
-            asked="Ratings per user, on average",
+            name="The number of ratings per user",
+            report_label="Ratings per user, on average",
         ),
-        "rank": public("Planted rank", "In how many ways tastes differ.", sentence="The planted rank"),
+        "rank": public("Planted rank", "In how many ways tastes differ.", name="The planted rank"),
         "data_seed": public(
-            "Seed of the ratings", "The same seed draws the same ratings.", sentence="The seed of the ratings"
+            "Seed of the ratings", "The same seed draws the same ratings.", name="The seed of the ratings"
         ),
         "lowest": range_end(
             "Lowest rating",
             "Public: what the lowest rating is by design. Lower ones are raised to it.",
-            sentence="The lowest rating",
+            name="The lowest rating",
             width=180,
         ),
         "highest": range_end(
             "Highest rating",
             "Public: what the highest rating is by design. Higher ones are lowered to it.",
-            sentence="The highest rating",
+            name="The highest rating",
             width=180,
         ),
         "algorithm": public(
             "Algorithm",
             "Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped "
             "(DPSGD).",
-            names={Algorithm.STATISTICS: "Least squares", Algorithm.DESCENT: "Gradient steps"},
+            options={Algorithm.STATISTICS: "Least squares", Algorithm.DESCENT: "Gradient steps"},
         ),
         "steps": public(
-            "Steps per sweep", "Each step is a release and costs budget.", sentence="The number of steps"
+            "Steps per sweep", "Each step is a release and costs budget.", name="The number of steps"
         ),
         "gradient_bound": Field(
             "Gradient bound Γ",
             "In units of the ratings: where a user's residual is larger, their gradient is clipped.",
-            sentence="The gradient bound",
+            name="The gradient bound",
         ),
         "max_items": Field(
             "Items per user, k",
             "A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
-            sentence="The number of items per user",
+            name="The number of items per user",
             step=10,
             width=150,
         ),
@@ -118,7 +118,7 @@ QUESTION = Question(
             "Favour rare items, μ",
             "Adaptive weights: an item with noisy count n gets weight $n^{-\\mu}$. The paper does best with μ "
             "between 1/4 and 1/2.",
-            asked="Exponent μ of adaptive weights",
+            report_label="Exponent μ of adaptive weights",
             slider=(0.0, 1.0, 0.05),
             format="%.3g",
             width=180,
@@ -127,58 +127,58 @@ QUESTION = Question(
             "Share of the budget for counts",
             "The cost of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % "
             "at ε = 1, 5 and 20.",
-            sentence="The share for counts",
+            name="The share for counts",
         ),
         "dimension": public(
             "Dimension d",
             "Coordinates of an item vector; the first is the item's own level.",
-            sentence="The dimension",
+            name="The dimension",
         ),
         "sweeps": public(
             "Sweeps T",
             "How often item vectors are learned anew. Each sweep costs budget.",
-            sentence="The number of sweeps",
+            name="The number of sweeps",
         ),
         "user_ridge": Field(
             "Ridge of users",
             "λ of the users' own vectors, which never leave them.",
-            sentence="The ridge of users",
+            name="The ridge of users",
         ),
         "ridge_to_noise": Field(
             "Ridge of items per noise",
             "λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to "
             "the overall mean.",
-            sentence="The ridge of items",
+            name="The ridge of items",
         ),
         "train_epsilons": public(
             "Also train at ε",
             f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
-            asked="Also trained at ε",
-            longest=60,
+            report_label="Also trained at ε",
+            max_length=60,
         ),
         "repeats": public(
             "Seeds",
             f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
-            sentence="The number of seeds",
+            name="The number of seeds",
         ),
         "train_seed": public(
             "Seed of the training",
             "The same seed gives the same splits and noise.",
-            sentence="The seed of the training",
+            name="The seed of the training",
         ),
         "item": Field(
-            "Item, by popularity", "1 is the item with the most ratings.", sentence="The item", width=180
+            "Item, by popularity", "1 is the item with the most ratings.", name="The item", width=180
         ),
         "chosen_from": Field(
             "Chosen from a rating of",
             "Ratings of at least this count as choices, and all others as none. The paper takes 4 of 5.",
-            sentence="What counts as chosen",
+            name="What counts as chosen",
             width=180,
         ),
         "unobserved": public(
             "Weight of what was not chosen, α₀",
             "How much a pair that was not chosen counts as a no, against 1 for one that was.",
-            sentence="The weight of what was not chosen",
+            name="The weight of what was not chosen",
             width=250,
         ),
     },

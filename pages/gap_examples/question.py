@@ -29,11 +29,11 @@ QUESTION = Question(
             "Variance of a value, σ²",
             "How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is "
             "1/4. Divide your σ² by B² to enter it.",
-            asked="Variance of one row's value, values in [0, 1]",
-            names={VarianceSource.WORST_CASE: "Worst case", VarianceSource.ENTERED: "Entered"},
+            report_label="Variance of one row's value, values in [0, 1]",
+            options={VarianceSource.WORST_CASE: "Worst case", VarianceSource.ENTERED: "Entered"},
         ),
         "value_variance": of_values(
-            "σ², values in [0, 1]", sentence="σ²", asked="Variance entered", first=0.1, width=160
+            "σ², values in [0, 1]", name="σ²", report_label="Variance entered", initial=0.1, width=160
         ),
         "g": public("g: g users with 1 row, g users with g rows", stops=THEOREM_G),
         # Whoever looks at private data may set the made-up users beside them to what these have.
@@ -47,7 +47,7 @@ QUESTION = Question(
             "t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
             slider=(*NOISE_PER_USER_RANGE, 0.01),
         ),
-        "example": public("Instance", names={1: "Example 1: far points", 3: "Example 3: all of length 1"}),
+        "example": public("Instance", options={1: "Example 1: far points", 3: "Example 3: all of length 1"}),
         "regression_g": public("g", stops=REGRESSION_G),
     },
     also=From.PUBLIC.each("tabs"),

@@ -3,18 +3,23 @@
 import streamlit as st
 
 from dpcore.learning.answer import words
-from pages.learning import cached, inputs, population_tabs, tabs
+from pages.learning import cached, population_tabs, tabs
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session
 
+GLOSSARY = """
+**Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a model's risk: 0
+where all users are alike, at most 1/4. The **VC dimension d** says how rich the models are that the learner chooses
+from: linear classifiers with 9 features have d = 10.
+"""
 data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
-    parameters = inputs.read(places)
+    parameters = inputs.read(QUESTION, places, more=lambda: st.caption(GLOSSARY))
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.parameters import Place
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.learning import LearningParameters
@@ -15,7 +16,7 @@ from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
 from pages.learning import cached
-from pages.learning.question import POPULATION, QUESTION
+from pages.learning.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.screen import paper, plots
@@ -49,7 +50,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fields.draw_all(QUESTION, *POPULATION)
+        fields.draw_all(QUESTION, *QUESTION.placed(Place.TAB))
         asked = (parameters.alpha, parameters.population_rows, parameters.draws)
         if fields.button(f"Draw {wording.counted(parameters.draws, 'sample')}", "learning_draw", "casino"):
             _start_drawing(*asked)

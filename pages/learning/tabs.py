@@ -7,12 +7,13 @@ import streamlit as st
 
 from dpcore.answer import Answer, Plot
 from dpcore.common import wording
+from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import words
 from dpcore.learning.answer.found import capped_users
 from dpcore.report import csv_files
 from pages.learning import cached
-from pages.learning.question import POPULATION, QUESTION
+from pages.learning.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
@@ -90,7 +91,7 @@ def show_capped(answer: Answer) -> None:
 def show_files(answer: Answer) -> None:
     """The whole answer; choice and curves as files."""
     source = take_away.source()
-    asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in POPULATION))
+    asked = QUESTION.asked(*(name for name, field in QUESTION.fields.items() if field.place is not Place.TAB))
     take_away.draw(
         "learning",
         answer.disclosure,

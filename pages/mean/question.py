@@ -47,16 +47,16 @@ ASSUMED = {
         "The mean of",
         "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
         "from the mean of the population that users and their rows are drawn from.",
-        asked="The mean of",
-        names={Target.TABLE: "This table", Target.POPULATION: "People like these"},
+        report_label="The mean of",
+        options={Target.TABLE: "This table", Target.POPULATION: "People like these"},
         shared="target",
     ),
     "variance_source": public(
         "What is known of the values",
         "How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this "
         "table, From values computes the error on the values themselves; of private values that is a private look.",
-        asked="What is known of the values",
-        names={
+        report_label="What is known of the values",
+        options={
             VarianceSource.WORST_CASE: "Worst case",
             VarianceSource.FROM_VALUES: "From values",
             VarianceSource.ENTERED: "Entered",
@@ -67,8 +67,8 @@ ASSUMED = {
         "Rows of one user are alike",
         "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the "
         "paper. Assumed: you say the share. From values: read off them; of private values that is a private look.",
-        asked="How alike rows of one user are",
-        names={
+        report_label="How alike rows of one user are",
+        options={
             Likeness.INDEPENDENT: "Not at all",
             Likeness.ENTERED: "Assumed",
             Likeness.FROM_VALUES: "From values",
@@ -79,7 +79,7 @@ ASSUMED = {
         "Share ρ of the variance between users",
         "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
         "had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
-        asked="Share of the variance between users, assumed",
+        report_label="Share of the variance between users, assumed",
         slider=(0.0, 1.0, 0.05),
         width=300,
         shared="user_share",
@@ -87,9 +87,9 @@ ASSUMED = {
     "value_variance": of_values(
         "σ² (unit squared)",
         "In the values' unit, squared.",
-        sentence="σ²",
-        asked="Variance entered",
-        first=0.1,
+        name="σ²",
+        report_label="Variance entered",
+        initial=0.1,
         width=170,
         shared="value_variance",
     ),
@@ -115,16 +115,16 @@ QUESTION = Question(
             "Lowest value L",
             "Values below are raised to it. Public: from what the quantity is, not from data.",
             width=146,
-            asked="Lowest value, L",
-            first=0.0,
+            report_label="Lowest value, L",
+            initial=0.0,
             shared="lower",
         ),
         "upper": range_end(
             "Highest value U",
             "Values above are lowered to it. B = U − L sets how much noise is needed.",
             width=146,
-            asked="Highest value, U",
-            first=1.0,
+            report_label="Highest value, U",
+            initial=1.0,
             shared="upper",
         ),
         **ASSUMED,
@@ -132,7 +132,7 @@ QUESTION = Question(
             "Compare your own bound",
             "Optional: a bound you use today, in rows per user.",
             renewed=True,
-            asked="Your own bound, rows per user",
+            report_label="Your own bound, rows per user",
             placeholder="rows",
             width=180,
         ),
@@ -141,7 +141,7 @@ QUESTION = Question(
             "Public: everybody may know how many rows each user has, only values are protected, and neighbours "
             "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
             "add or remove one user. The whole page follows.",
-            names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
+            options={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
         ),
     },
     also=From.PUBLIC.each(

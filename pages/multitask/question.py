@@ -47,7 +47,7 @@ QUESTION = Question(
         "source": public(
             "Users and tasks",
             "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
-            names={
+            options={
                 TaskSource.DATA: "Your data",
                 TaskSource.SKEWED: "Generated, skewed",
                 TaskSource.HEAVY_TAILED: "Generated, heavy tails",
@@ -57,14 +57,14 @@ QUESTION = Question(
         "loss": public(
             "Loss",
             "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
-            names={LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"},
+            options={LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"},
         ),
         # The page shows which one is best for the data, and a person sets that one.
         "exponent": Field(
             "Favour small tasks, μ",
             "A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
             "paper for convex and strongly convex losses.",
-            asked="Exponent μ",
+            report_label="Exponent μ",
             slider=(0.0, 1.0, STEP),
             format="%.3g",
             width=180,
@@ -73,8 +73,8 @@ QUESTION = Question(
             "Fit to the budget",
             "Weights are scaled so that an average user would spend β/c, then users above β are scaled down. "
             "Or every user is scaled up or down to exactly β.",
-            asked="How weights are fitted to the budget",
-            names={
+            report_label="How weights are fitted to the budget",
+            options={
                 BudgetFit.CLIPPED: "Clip, c = 1",
                 BudgetFit.LOGARITHMIC: "Clip, c = C log n",
                 BudgetFit.NOBODY_CLIPPED: "Clip nobody",
@@ -83,45 +83,47 @@ QUESTION = Question(
             as_list=True,
         ),
         "log_constant": public(
-            "C", "c = C log n. The paper leaves this constant open.", asked="C in c = C log n"
+            "C", "c = C log n. The paper leaves this constant open.", report_label="C in c = C log n"
         ),
         "max_tasks": Field(
             "Compare your own sampling",
             "Optional: the number k of tasks per user that you keep today, drawn at random.",
-            asked="Tasks per user of your own sampling",
+            report_label="Tasks per user of your own sampling",
             placeholder="tasks per user",
         ),
         # Whoever generates tasks may make them like the data: as many users, as uneven.
         "num_users": Field(
-            "Users", "The number of users, n.", sentence="The number of users", asked="Users generated"
+            "Users", "The number of users, n.", name="The number of users", report_label="Users generated"
         ),
         "num_tasks": Field(
-            "Tasks", "The number of tasks, m.", sentence="The number of tasks", asked="Tasks generated"
+            "Tasks", "The number of tasks, m.", name="The number of tasks", report_label="Tasks generated"
         ),
         "tasks_per_user": Field(
             "Tasks per user",
             "The average number of tasks per user.",
-            sentence="The number of tasks per user",
-            asked="Tasks per user, on average",
+            name="The number of tasks per user",
+            report_label="Tasks per user, on average",
         ),
         "skew": Field(
             "Skew a",
             "Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
-            asked="Skew a of the tasks",
+            report_label="Skew a of the tasks",
         ),
         "zipf_exponent": Field(
-            "Zipf exponent", "The $i$-th task is as popular as $i^{-s}$.", asked="Zipf exponent of the tasks"
+            "Zipf exponent",
+            "The $i$-th task is as popular as $i^{-s}$.",
+            report_label="Zipf exponent of the tasks",
         ),
         "user_spread": Field("User spread", "The standard deviation of the log of a user's number of tasks."),
         "graph_seed": public(
-            "Seed", "The same seed draws the same users and tasks.", sentence="Seed of the generated tasks"
+            "Seed", "The same seed draws the same users and tasks.", name="Seed of the generated tasks"
         ),
         "count_share": public("Share of β for counts", "Between 0.001 and 0.9; learning keeps the rest."),
         "count_max_tasks": Field(
             "Tasks counted per user, k",
             "They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
             "low.",
-            sentence="The number of tasks counted per user",
+            name="The number of tasks counted per user",
         ),
         "count_covers": public(
             "Let s cover what is not counted",
@@ -129,17 +131,17 @@ QUESTION = Question(
             "more; privacy holds either way.",
         ),
         "count_seed": public(
-            "Seed", "The seed of this simulation's noise.", sentence="Seed of the private counts"
+            "Seed", "The seed of this simulation's noise.", name="Seed of the private counts"
         ),
         "experiment_epsilons": public(
-            "Privacy budgets ε", "One to four numbers, separated by commas.", longest=60
+            "Privacy budgets ε", "One to four numbers, separated by commas.", max_length=60
         ),
         "experiment_users": Field(
-            "Users", "100 to 50,000; the paper has 10,000.", sentence="The number of users in the experiment"
+            "Users", "100 to 50,000; the paper has 10,000.", name="The number of users in the experiment"
         ),
         "experiment_repeats": public("Repeats", f"1 to {MOST_REPEATS} independent repetitions."),
         "experiment_seed": public(
-            "Seed", "The same seed gives the same figure.", sentence="Seed of the experiment"
+            "Seed", "The same seed gives the same figure.", name="Seed of the experiment"
         ),
     },
     also=item_list.ENTRIES

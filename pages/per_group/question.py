@@ -60,8 +60,8 @@ QUESTION = Question(
             "For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a "
             "column with negative values is a signed sum. A mean needs a public range of a row's value, from what the "
             "quantity is.",
-            asked="Released per group",
-            names={
+            report_label="Released per group",
+            options={
                 Statistic.ROWS: "Rows",
                 Statistic.USERS: "Users",
                 Statistic.SUM: "Sum",
@@ -76,7 +76,7 @@ QUESTION = Question(
             "Groups on the list",
             "All groups that are released, those without rows included. Public: from a list of your own.",
             renewed=True,
-            asked="Groups on the public list",
+            report_label="Groups on the public list",
             placeholder="as in the data",
             width=170,
         ),
@@ -85,8 +85,8 @@ QUESTION = Question(
             "From a *public list*, or *selected privately* by how many users they have: a group is released only "
             "if that does not tell of any one user. Libraries offer three rules; the truncated geometric one keeps "
             "most groups.",
-            asked="Groups that are released",
-            names={
+            report_label="Groups that are released",
+            options={
                 SelectionRule.PUBLIC_LIST: "Public list",
                 SelectionRule.TRUNCATED_GEOMETRIC: "Private, geometric",
                 SelectionRule.LAPLACE: "Private, Laplace",
@@ -100,8 +100,8 @@ QUESTION = Question(
             "t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean "
             "square); *mean* is the mean of the groups' errors, as in PipelineDP's tuner; *relative* divides each by "
             "max(t, floor); *large groups* looks only at groups with t of at least the floor.",
-            asked="Error that is minimised",
-            names={
+            report_label="Error that is minimised",
+            options={
                 Objective.ROOT_MEAN_SQUARE: "Typical (RMS)",
                 Objective.MEAN_RMSE: "Mean over groups",
                 Objective.RELATIVE_ROOT_MEAN_SQUARE: "Relative (RMS)",
@@ -114,8 +114,8 @@ QUESTION = Question(
         "floor": Field(
             "Floor",
             "Least size that an error is divided by, or least size of a large group (of means, in rows). Public.",
-            sentence="the floor",
-            first=10.0,
+            name="the floor",
+            initial=10.0,
             width=120,
         ),
         # Five fields, the button and their gaps fill the line.
@@ -126,7 +126,7 @@ QUESTION = Question(
         "neighbours": public(
             "Neighbouring data",
             "Add or remove one user, as libraries do, or replace one by another, which needs more noise.",
-            names={
+            options={
                 Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
                 Neighbours.REPLACE_USER: "Replace a user",
             },
@@ -134,17 +134,17 @@ QUESTION = Question(
         "selection_share": public(
             "ε for selecting groups",
             "Share of ε; the rest is for the noise. Libraries split evenly.",
-            sentence="the selection's share of ε",
-            asked="Share of ε for selecting groups",
-            first=DEFAULT_SELECTION_SHARE,
+            name="the selection's share of ε",
+            report_label="Share of ε for selecting groups",
+            initial=DEFAULT_SELECTION_SHARE,
             step=0.05,
             width=180,
         ),
         "selection_delta": public(
             "δ for selecting groups",
             "Besides the δ of Gaussian noise: both add up.",
-            sentence="the selection's δ",
-            first=DEFAULT_DELTA,
+            name="the selection's δ",
+            initial=DEFAULT_DELTA,
             width=180,
         ),
         "own_groups": Field(

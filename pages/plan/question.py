@@ -68,13 +68,13 @@ QUESTION = Question(
     parameters=PlanParameters,
     fields={
         # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-        "lines": public("Numbers to release", asked="Numbers to release", longest=LONGEST),
+        "lines": public("Numbers to release", report_label="Numbers to release", max_length=LONGEST),
         "objective": public(
             "Best plan",
             "Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. "
             "Least largest: error over wanted error; every number needs a wanted error of its own.",
-            asked="Best by",
-            names={
+            report_label="Best by",
+            options={
                 Objective.SUM: "Least sum",
                 Objective.REACH: "Least ε",
                 Objective.LARGEST: "Least largest",
@@ -92,14 +92,14 @@ QUESTION = Question(
         "program": public(
             "Noise as drawn by",
             "Errors are those of the noise that its program draws: libraries split the budget of a mean in halves.",
-            asked="Program",
-            names={program: program.value for program in Program},
+            report_label="Program",
+            options={program: program.value for program in Program},
             as_list=True,
             width=180,
         ),
         **ASSUMED,
         # Beside other numbers it is to be said what these are about.
-        "target": replace(ASSUMED["target"], label="A mean is that of", asked="A mean is that of"),
+        "target": replace(ASSUMED["target"], label="A mean is that of", report_label="A mean is that of"),
         "variance_source": replace(ASSUMED["variance_source"], label="Known of its values"),
     },
     also=From.PUBLIC.each(

@@ -29,8 +29,8 @@ QUESTION = Question(
             "What the bound is for",
             "The private choice aims at what is best for this question. A private copy serves all of them. The pair of "
             "bounds per group has a tab below, and *Per group* a button.",
-            asked="Number to choose",
-            names={
+            report_label="Number to choose",
+            options={
                 Wanted.SMOOTH: "Mean, smooth weights",
                 Wanted.CAP: "Mean",
                 Wanted.SUM: "Count of rows",
@@ -48,127 +48,131 @@ QUESTION = Question(
             "Neighbouring data sets",
             "Under both, who has how many rows is private. Replace: the number of users is public, and a copy "
             "needs twice the noise.",
-            asked="Neighbouring data: one user",
-            names={Relation.ADD_OR_REMOVE: "Add or remove one user", Relation.REPLACE: "Replace one user"},
+            report_label="Neighbouring data: one user",
+            options={Relation.ADD_OR_REMOVE: "Add or remove one user", Relation.REPLACE: "Replace one user"},
             as_list=True,
         ),
         "noise": public(
             "Noise of the private copy",
             "Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP.",
-            asked="Noise of a private copy",
-            names={CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"},
+            report_label="Noise of a private copy",
+            options={CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"},
         ),
-        "delta": replace(DELTA, asked="δ of a private copy", first=DEFAULT_DELTA, width=None),
+        "delta": replace(DELTA, report_label="δ of a private copy", initial=DEFAULT_DELTA, width=None),
         # What the mechanism takes for public is public: nobody may read these off private data.
         "largest": public(
             "Public maximum of rows per user",
             "From what the quantity is or how it was collected, not from the data. No bound above it is chosen; "
             "users with more count as having this many in a copy.",
-            sentence="The public maximum",
-            first=float(DEFAULT_LARGEST),
+            name="The public maximum",
+            initial=float(DEFAULT_LARGEST),
             renewed=True,
         ),
         "variance_share": Field(
             "Variance of a value / (highest − lowest)²",
             "The best bound depends on the values through this number alone. The worst case is 0.25: half of the "
             "values at either end. Take it from what the quantity is, not from the data.",
-            sentence="The variance of a value",
-            asked="Variance of a value, share of (U − L)²",
+            name="The variance of a value",
+            report_label="Variance of a value, share of (U − L)²",
         ),
         "user_share": Field(
             "Share ρ of the variance between users",
             "How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off "
             "private data. 0: rows are independent, as in the paper.",
-            sentence="The share between users",
-            asked="Share of the variance between users, assumed",
-            first=ASSUMED_SHARE,
+            name="The share between users",
+            report_label="Share of the variance between users, assumed",
+            initial=ASSUMED_SHARE,
             step=0.05,
         ),
         "share": public(
             "Quantile, as a share",
             "0.95: the smallest number that at least 95 % of the users do not exceed.",
-            sentence="The quantile",
-            asked="Quantile of rows per user",
+            name="The quantile",
+            report_label="Quantile of rows per user",
         ),
         "margin": public(
             "Margin, in users",
             "The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where "
             "more noise is all that it brings. Aiming at this many users more costs a little bias instead. A draw adds "
             "2/ε users by itself, at most as many again.",
-            sentence="The margin",
-            asked="Margin, users",
+            name="The margin",
+            report_label="Margin, users",
         ),
         "release_delta": public(
             "δ of the release, if Gaussian",
             "Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ.",
-            asked="δ of a release with Gaussian noise",
+            report_label="δ of a release with Gaussian noise",
             placeholder="Laplace",
         ),
         "guess": Field(
             "Public guess of the number",
             "Optional, for the direct choice: what you expect from other data or from experience. It steers the "
             "draw where the data say little, as for a sum. It must not come from these data.",
-            asked="Public guess, rows per user",
+            report_label="Public guess, rows per user",
             placeholder="none",
         ),
         "factor": public(
             "Right within a factor of",
             "The answer lies within this factor of the guess with a chance of about two in three.",
-            sentence="The factor of the guess",
-            asked="The guess is good to a factor of",
-            first=2.0,
+            name="The factor of the guess",
+            report_label="The guess is good to a factor of",
+            initial=2.0,
         ),
         "pair_unit": public(
             "Unit of an amount",
             "What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data.",
-            asked="Unit of an amount",
+            report_label="Unit of an amount",
             width=170,
             renewed=True,
         ),
         "pair_largest": public(
             "Highest amount",
             f"No L∞ above it is drawn. {_PUBLIC}",
-            asked="Highest amount",
+            report_label="Highest amount",
             width=170,
             renewed=True,
         ),
         "range_known": public(
             "You know",
-            asked="Known of the values",
-            names={Known.TYPICAL: "A typical value", Known.LOWEST: "The lowest, L", Known.NEITHER: "Neither"},
+            report_label="Known of the values",
+            options={
+                Known.TYPICAL: "A typical value",
+                Known.LOWEST: "The lowest, L",
+                Known.NEITHER: "Neither",
+            },
         ),
         "range_centre": public(
             "Typical value",
             f"Near the middle. {_PUBLIC}",
-            asked="Typical value",
+            report_label="Typical value",
             width=130,
             renewed=True,
         ),
         "range_lower": public(
             "Lowest value L",
             f"Then U alone is drawn. {_PUBLIC}",
-            asked="Lowest value",
+            report_label="Lowest value",
             width=130,
             renewed=True,
         ),
         "range_unit": public(
             "Smallest distance",
             f"No end is drawn closer to the value that you know. {_PUBLIC}",
-            asked="Smallest distance of an end",
+            report_label="Smallest distance of an end",
             width=150,
             renewed=True,
         ),
         "range_largest": public(
             "Largest distance",
             f"No end is drawn farther from it. {_PUBLIC}",
-            asked="Largest distance of an end",
+            report_label="Largest distance of an end",
             width=150,
             renewed=True,
         ),
         "range_users": public(
             "Users, about",
             "From what you know. Whether a draw is of use depends on it; the number in the data is private.",
-            asked="Users, about",
+            report_label="Users, about",
             width=260,
             renewed=True,
         ),
@@ -176,13 +180,13 @@ QUESTION = Question(
             "Public bound, rows",
             "A bound on rows per user that you know or that was published, not one read off the data. A user counts as "
             "having at most so many rows beyond an end. Empty: the bound that was drawn before, or 1.",
-            asked="Public bound on rows per user",
+            report_label="Public bound on rows per user",
             placeholder="optional",
             width=150,
             renewed=True,
         ),
         "range_epsilon": public(
-            "ε of the range", "Comes on top of all others.", asked="ε of the range", width=110
+            "ε of the range", "Comes on top of all others.", report_label="ε of the range", width=110
         ),
     },
     also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed")

@@ -74,42 +74,42 @@ QUESTION = Question(
             "The distribution of the answer before the data are looked at. Choose it without looking at the "
             "values. An answer outside it is impossible; the more of it lies far from the quantile, the larger the "
             "error.",
-            asked="Base distribution",
-            names={BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"},
+            report_label="Base distribution",
+            options={BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"},
         ),
         # The base's numbers should be public, but whoever sees the values may have read them off.
         # With more, Streamlit puts buttons into it that take the room of four digits.
         "low": replace(LOWEST, help=f"No answer lies below. {NOT_FROM_DATA}"),
         "high": replace(HIGHEST, help=f"No answer lies above. {NOT_FROM_DATA}"),
         "center": of_values(
-            "Mean of ν", _UNIT, sentence="Mean of ν", asked="Mean of the base", width=BASE_FIELD
+            "Mean of ν", _UNIT, name="Mean of ν", report_label="Mean of the base", width=BASE_FIELD
         ),
         "spread": of_values(
             "Standard deviation of ν",
             _UNIT,
-            sentence="Standard deviation of ν",
-            asked="Standard deviation of the base",
+            name="Standard deviation of ν",
+            report_label="Standard deviation of the base",
             width=BASE_FIELD,
         ),
         "edges": of_values(
             "Bin edges",
             "Ascending, with commas: one more than weights.",
-            asked="Edges of the base",
+            report_label="Edges of the base",
             width=BASE_FIELD,
         ),
         "masses": of_values(
             "Weights of the bins",
             "At least 0, with commas; they are scaled to sum to 1.",
-            asked="Masses of the base",
-            first="1, 1",
+            report_label="Masses of the base",
+            initial="1, 1",
             width=BASE_FIELD,
         ),
         "weighting": public(
             "Rows of one user",
             "Smooth weights: all rows count, those of a user above the bound less. Bounded rows: at most so many per "
             "user, chosen at random. No bound: all rows count the same.",
-            asked="Weights",
-            names={
+            report_label="Weights",
+            options={
                 Weighting.SMOOTH: "Smooth weights",
                 Weighting.CAP: "Bounded rows",
                 Weighting.NONE: "No bound",
@@ -120,15 +120,15 @@ QUESTION = Question(
             "Best for the values: least expected error on these values; it leaks unless they are public. From "
             "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
             "β, γ from the tab *The paper's bound*.",
-            asked="Bound taken from",
-            names={BoundFrom.VALUES: "Best for the values", BoundFrom.COUNTS: "From counts"},
+            report_label="Bound taken from",
+            options={BoundFrom.VALUES: "Best for the values", BoundFrom.COUNTS: "From counts"},
         ),
         "neighbours": public(
             "What ε protects",
             "One user's values: how many rows everybody has is public. A user: one user more or less, with all their "
             "rows; how many rows they have is private, too.",
-            asked="What epsilon protects",
-            names={
+            report_label="What epsilon protects",
+            options={
                 Neighbours.REPLACE_VALUES: "One user's values",
                 Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
             },
@@ -137,21 +137,21 @@ QUESTION = Question(
             "Compare your own bound",
             "Optional: a bound that you use today, in rows per user; whole for bounded rows.",
             renewed=True,
-            asked="Your own bound, rows per user",
+            report_label="Your own bound, rows per user",
             placeholder="rows",
             width=180,
         ),
         # The three are chosen together, and the tab on the base says what beta is on these values.
-        "alpha": Field("α, distance in rank", "From 0 to 0.5.", sentence="α"),
+        "alpha": Field("α, distance in rank", "From 0 to 0.5.", name="α"),
         "beta": Field(
             "β, mass of ν near q",
             "Above 0, at most 1. The tab *Base distribution* says what it is here.",
-            sentence="β",
+            name="β",
         ),
         "gamma": Field(
             "γ, half the risk",
             "Above 0, below 0.5. The bound fails with probability at most 2γ.",
-            sentence="γ",
+            name="γ",
         ),
         "population": public(
             "Distance to the population's quantile",

@@ -30,7 +30,7 @@ def read_data() -> RegressionData | None:
 
 def _generated() -> RegressionData | None:
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    labels = {name: QUESTION.field(name).sentence for name in GENERATOR_FIELDS}
+    labels = {name: QUESTION.field(name).name for name in GENERATOR_FIELDS}
     generator, problems = fields.made(RegressionGenerator, values, labels)
     if generator is None:
         fields.say(problems)

@@ -28,7 +28,7 @@ QUESTION = Question(
         "users": public(
             "Users",
             "The data in use, or invented users that show one thing clearly. Your data stay as they are.",
-            names={
+            options={
                 Users.IN_USE: "Data in use",
                 Users.ALIKE: "Everyone alike",
                 Users.ONE_HEAVY: "One heavy user",

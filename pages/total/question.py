@@ -41,8 +41,8 @@ QUESTION = Question(
         "summed": public(
             "What is summed",
             "The number of rows, or the values of the value column.",
-            asked="What is added up",
-            names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
+            report_label="What is added up",
+            options={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
         "mechanism": replace(NOISE, label="Mechanism"),
         "delta": SHARED_DELTA,
@@ -50,40 +50,40 @@ QUESTION = Question(
             "Error to minimise",
             "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
             "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
-            asked="Error that is minimised",
-            names={Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"},
+            report_label="Error that is minimised",
+            options={Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"},
         ),
         # In the unit of a column that other data may not have.
         "own_bound": Field(
             "Compare your own bound",
             "Optional: a bound you use today, in rows per user or in the unit of the column.",
             renewed=True,
-            asked="Your own bound",
+            report_label="Your own bound",
             placeholder="optional",
             width=180,
         ),
         # It bounds totals of a column, so it can have been read off only where there were values.
         "lower": of_values(
-            "Lowest total L", _RANGE, asked="Lowest total, L", placeholder="proposed", width=150
+            "Lowest total L", _RANGE, report_label="Lowest total, L", placeholder="proposed", width=150
         ),
         "upper": of_values(
-            "Highest total U", _RANGE, asked="Highest total, U", placeholder="proposed", width=150
+            "Highest total U", _RANGE, report_label="Highest total, U", placeholder="proposed", width=150
         ),
         "highest_total": public(
             "Highest total of one user",
             "Public: from what the quantity is. No bound above it is drawn. For the private draw alone.",
             renewed=True,
-            asked="Highest total, for a private draw",
+            report_label="Highest total, for a private draw",
             width=230,
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(
             "Your own quantile",
             "The bound is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
-            sentence="your own quantile",
+            name="your own quantile",
         ),
-        "runs": public("Runs of each point", sentence="the number of runs"),
-        "seed": public("Seed", sentence="the seed"),
+        "runs": public("Runs of each point", name="the number of runs"),
+        "seed": public("Seed", name="the seed"),
     },
     also=From.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | From.DATA.each("job"),
     propose=propose,

@@ -51,7 +51,7 @@ def _generated() -> TrainingData | None:
         name: st.session_state[QUESTION.key(named.get(name, name))]
         for name in TrainingGenerator.__dataclass_fields__
     }
-    labels = {name: QUESTION.field(named.get(name, name)).sentence for name in entered}
+    labels = {name: QUESTION.field(named.get(name, name)).name for name in entered}
     generator, problems = fields.made(TrainingGenerator, entered, labels)
     if generator is None:
         fields.say(problems)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
@@ -15,30 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
+from dpcore.common.parameters import EPSILON, FieldOrigin, Parameters, Place, declared_fields
+from dpcore.common.parameters import Field as Field
+from dpcore.common.text_fields import field_types
 from dpcore.dataset import Dataset
 
 T = TypeVar("T")
-
-UNSET = object()
-"""No value of its own; None is one."""
-
-
-class From(enum.Enum):
-    """Where what stands in a field may have come from, hence what happens to it when the data change.
-
-    What was entered for one file or column answers for no other. And a private copy takes the place of the data that
-    it was drawn from: what may have been read off those data could reach a link or a release. So a field is kept only
-    where it is declared public.
-    """
-
-    PUBLIC = "public: it is never read off data"
-    OWN_DATA = "it belongs to data or a file that the page has for itself"
-    VALUES = "it may have been read off values, where there were some"
-    DATA = "it may have been read off the data"
-
-    def each(self, *names: str) -> dict[str, From]:
-        """All these names with this origin, as `Question.also` has them."""
-        return dict.fromkeys(names, self)
+From = FieldOrigin
 
 
 class Facet(enum.Enum):
@@ -49,104 +31,31 @@ class Facet(enum.Enum):
     GROUPS = "a group, product or task in each row"
 
 
-@dataclass(frozen=True)
-class Field:
-    """One field of a question's parameters object, as a person meets it.
-
-    Type, default and range are those of the parameters object, which judges.
-
-    Attributes:
-        label: Of the widget.
-        help: Shown at the label.
-        comes_from: Where its content may have come from; the cautious end unless declared, by `public` or `of_values`,
-            which on a page with data of its own is these.
-        renewed: Whether it starts afresh with new data, of which it says nothing.
-        sentence: How a sentence names it that says it is empty; the label where the parameters object must have a
-            number, else empty, as it may be left empty.
-        asked: What it is called in a report; the label where empty.
-        first: What the widget begins with, where that is not the default of the parameters object.
-        names: What is written on the buttons or the list, for fields with few values.
-        as_list: Whether these stand in a list and not on buttons.
-        slider: (from, to, step) of a field that is set by a slider.
-        stops: The values of a slider that has no others.
-        format: How the slider writes its number; Streamlit's own way where empty.
-        longest: Most characters of a text.
-        holds: bool or str where the parameters object has that, and float of numbers, whole ones too.
-        whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
-        step: What they count by where that is not 1.
-        published: Whether every release states it, as it does the ends of a range: it is asked of what the quantity is,
-            never of the data. It stays in the browser's address beside private data, too.
-        shared: The piece of a release's setting that it is, which is entered once for all pages; empty for none.
-        placeholder: Shown while it is empty.
-        width: In pixels; None for as wide as there is room.
-    """
-
-    label: str = ""
-    help: str = ""
-    comes_from: From = From.DATA
-    renewed: bool = False
-    sentence: str = ""
-    asked: str = ""
-    first: Any = UNSET
-    names: Mapping[Any, str] | None = None
-    as_list: bool = False
-    slider: tuple[float, float, float] | None = None
-    stops: tuple[int, ...] = ()
-    format: str = ""
-    longest: int | None = None
-    holds: type = float
-    whole: bool = False
-    step: float | None = None
-    published: bool = False
-    shared: str = ""
-    placeholder: str = ""
-    width: int | None = None
-
-    @property
-    def called(self) -> str:
-        """How a sentence names it that says what is wrong with what it holds."""
-        return self.sentence or self.asked or self.label
-
-    def typed(self, hint: Any, default: Any, own_data: bool) -> Field:
-        """With what follows from the type and the default that the parameters object gives it."""
-        kinds = typing.get_args(hint) or (hint,)
-        is_number = int in kinds or float in kinds
-        comes_from = From.OWN_DATA if own_data and self.comes_from is From.DATA else self.comes_from
-        return replace(
-            self,
-            comes_from=comes_from,
-            first=(None if default is MISSING else default) if self.first is UNSET else self.first,
-            holds=next((kind for kind in (bool, str) if kind in kinds), float),
-            sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
-            whole=self.whole or int in kinds,
-        )
-
-
-public = functools.partial(Field, comes_from=From.PUBLIC)
+public = functools.partial(Field, origin=From.PUBLIC)
 """A field that is never read off data."""
-of_values = functools.partial(Field, comes_from=From.VALUES)
+of_values = functools.partial(Field, origin=From.VALUES)
 """A field that may have been read off values."""
 range_end = functools.partial(of_values, published=True)
 """One end of the range that values are clamped to."""
-EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
-"""The one field that all questions share."""
 NOT_FROM_DATA = "Public: from what the quantity is, not from data."
 DELTA = public(
     "δ",
     "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-    sentence="δ",
+    name="δ",
     width=110,
 )
-SHARED_DELTA = replace(DELTA, first=DEFAULT_DELTA, shared="delta")
+SHARED_DELTA = replace(DELTA, initial=DEFAULT_DELTA, shared="delta")
 NOISE = public(
     "Noise",
     "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-    names={kind: kind.value for kind in NoiseKind},
+    options={kind: kind.value for kind in NoiseKind},
     shared="noise",
 )
-LOWEST = range_end("Lowest, L", sentence="Lowest value L", asked="Lowest value, L", width=102, shared="lower")
+LOWEST = range_end(
+    "Lowest, L", name="Lowest value L", report_label="Lowest value, L", width=102, shared="lower"
+)
 HIGHEST = range_end(
-    "Highest, U", sentence="Highest value U", asked="Highest value, U", width=102, shared="upper"
+    "Highest, U", name="Highest value U", report_label="Highest value, U", width=102, shared="upper"
 )
 
 
@@ -169,11 +78,11 @@ class Question:
         own_data: Whether the page brings data of its own and leaves the session's alone.
         own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
         parameters: Class of the page's parameters object, None where there is none.
-        fields: The fields of that object but the shared epsilon.
+        fields: The fields of that object but the shared epsilon; declared there if it is one of `Parameters`.
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
         propose: What its fields hold for new data, by name, given the data and what they hold now.
         proposed: Fields that ``propose`` may set: before anybody has seen the page, it holds these and no others.
-        own: Fields for a bound of the person's own, which stand under the answer.
+        own: Fields for a bound of the person's own, which stand under the answer; as declared for `Parameters`.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
         plans: Whether its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
@@ -207,17 +116,27 @@ class Question:
     formerly: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}
-        if asked - {"epsilon"} != set(self.fields):
-            raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
+        if self.parameters is not None:
+            object.__setattr__(self, "fields", self._complete_fields(self.parameters))
+        if not self.own:
+            object.__setattr__(self, "own", tuple(self.placed(Place.OWN)))
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
-        hints = {} if self.parameters is None else typing.get_type_hints(self.parameters)
-        usual = {} if self.parameters is None else {f.name: f.default for f in fields(self.parameters)}
-        typed = {
-            name: field.typed(hints[name], usual[name], self.own_data) for name, field in self.fields.items()
+
+    def _complete_fields(self, kind: type[Any]) -> Mapping[str, Field]:
+        """Return the fields with what follows from the parameters class."""
+        declared = declared_fields(kind) if issubclass(kind, Parameters) else self.fields
+        defaults = {f.name: f.default for f in fields(kind) if f.init and f.name != "epsilon"}
+        if set(defaults) != set(declared):
+            raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
+        hints = field_types(kind)
+        return {
+            name: declared[name].complete(hints[name], defaults[name], self.own_data) for name in declared
         }
-        object.__setattr__(self, "fields", typed)
+
+    def placed(self, *places: Place) -> list[str]:
+        """Return the names of the fields that stand in these places."""
+        return [name for name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
     def own_account(self) -> str:
@@ -301,7 +220,7 @@ class Question:
     @functools.cached_property
     def called(self) -> dict[str, str]:
         """How sentences name the fields, those that may stay empty among them."""
-        return {name: self.declared[name].called for name in self.widgets}
+        return {name: self.declared[name].subject for name in self.widgets}
 
     def field(self, name: str) -> Field:
         """The declaration of a field."""
@@ -317,7 +236,9 @@ class Question:
     def asked(self, *names: str) -> dict[str, str]:
         """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""
         chosen = names or (*self.fields,)
-        return {name: self.field(name).asked or self.field(name).label for name in ("epsilon", *chosen)}
+        return {
+            name: self.field(name).report_label or self.field(name).label for name in ("epsilon", *chosen)
+        }
 
     def comes_from(self, name: str) -> From:
         """Where what stands under this name may have come from.
@@ -326,7 +247,7 @@ class Question:
         is declared nowhere is treated as read off the data.
         """
         if name in self.fields:
-            return self.fields[name].comes_from
+            return self.fields[name].origin
         declared = [
             known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
         ]
@@ -334,14 +255,14 @@ class Question:
 
     def first(self, name: str) -> Any:
         """What a field begins with."""
-        return self.declared[name].first
+        return self.declared[name].initial
 
     def forgotten(self, name: str) -> Any:
         """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.field(name).comes_from is From.VALUES else self.first(name)
+        return None if self.field(name).origin is From.VALUES else self.first(name)
 
 
 class _Keys(dict[str, str]):

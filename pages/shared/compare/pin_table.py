@@ -92,13 +92,13 @@ def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:
     changed = []
     for name, field in of.fields.items():
         value = getattr(parameters, name)
-        if value is None or value == field.first:
+        if value is None or value == field.initial:
             continue
-        if field.names is not None and value in field.names:
-            words = field.names[value]
+        if field.options is not None and value in field.options:
+            words = field.options[value]
         else:
             words = wording.entered(value) if type(value) in (int, float) else to_text(value)
-        changed.append((field.asked or field.label or name, words))
+        changed.append((field.report_label or field.label or name, words))
     return changed
 
 

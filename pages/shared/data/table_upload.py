@@ -323,8 +323,8 @@ class TableUpload:
         awaited = state.get(keys.AWAITED, {})
         for name, field in self.of.fields.items():
             key = self.of.key(name)
-            if field.renewed and field.comes_from is From.OWN_DATA and awaited.get(key) != state.get(key):
-                state[key] = field.first
+            if field.renewed and field.origin is From.OWN_DATA and awaited.get(key) != state.get(key):
+                state[key] = field.initial
         state[keys.AWAITED] = {}
         if "proposed" in self.of.also:
             state.pop(self.of.key("proposed"), None)

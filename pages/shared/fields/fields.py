@@ -90,21 +90,21 @@ def draw(
         What the widget holds.
     """
     field, key = of.declared[name], of.widgets[name]
-    st.session_state.setdefault(key, field.first)
+    st.session_state.setdefault(key, field.initial)
     label = label or field.label
-    if field.names is not None:
+    if field.options is not None:
         offered = {
-            value: words for value, words in field.names.items() if options is None or value in options
+            value: words for value, words in field.options.items() if options is None or value in options
         }
         if field.as_list:
             return pick(label, offered, key, field.help, field.width or "stretch")
         return choice(label, offered, key, field.help)
-    if field.holds is float and field.slider is None and not field.stops:
+    if field.value_type is float and field.slider is None and not field.stops:
         return number(
             label,
             key,
             field.help,
-            whole=field.whole,
+            whole=field.is_integer,
             step=field.step,
             placeholder=field.placeholder,
             width=field.width or "stretch",
@@ -117,11 +117,11 @@ def draw(
         return st.slider(label, low, high, step=step, format=written, width=width, disabled=disabled, **more)
     if field.stops:
         return st.select_slider(label, field.stops, format_func="{:,}".format, **more)
-    if field.holds is bool:
+    if field.value_type is bool:
         return st.toggle(label, **more)
     placeholder = field.placeholder or None
     return st.text_input(
-        label, max_chars=field.longest, placeholder=placeholder, width=width, disabled=disabled, **more
+        label, max_chars=field.max_length, placeholder=placeholder, width=width, disabled=disabled, **more
     )
 
 
@@ -155,7 +155,7 @@ def start(of: Question, shares: bool = True) -> None:
     """
     state = st.session_state
     for name, field in of.fields.items():
-        state.setdefault(of.widgets[name], field.first)
+        state.setdefault(of.widgets[name], field.initial)
     if not shares:
         return
     entered, seen = state.get(setting.ENTERED, {}), state.get(setting.SEEN, {})
@@ -303,7 +303,7 @@ def build(
             question does not draw. A bad one is named, and its default stands in for it.
     """
     assert of.parameters is not None
-    labels = {name: words for name in of.widgets if (words := of.declared[name].sentence)}
+    labels = {name: field.name for name, field in of.declared.items() if field.is_required}
     state = st.session_state
     used = {name: key for name, key in of.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})

@@ -90,8 +90,8 @@ def _pieces(of: Question) -> dict[str, str]:
 
 def _fits(of: Question, piece: str, value: Any) -> bool:
     """Whether the page's field takes this: its list may have fewer choices."""
-    names = next(field.names for field in of.fields.values() if field.shared == piece)
-    return names is None or value in names
+    options = next(field.options for field in of.fields.values() if field.shared == piece)
+    return options is None or value in options
 
 
 def _held(key: str) -> Mapping[str, Any]:

@@ -151,7 +151,7 @@ def beside_private(of: ReportContent) -> tuple[str, ...]:
     return tuple(
         name
         for name, field in of.question.fields.items()
-        if field.comes_from is not From.PUBLIC
+        if field.origin is not From.PUBLIC
         and (value := getattr(of.parameters, name)) is not None
         and value != of.question.forgotten(name)
     )

@@ -160,9 +160,9 @@ def _release(of: Question, card: Answer | None) -> str:
         kind, column = card.setting.released.value, card.setting.column
         return f"{kind} of {column}" if column else kind
     chosen = {
-        name: str(field.names[st.session_state[of.key(name)]])
+        name: str(field.options[st.session_state[of.key(name)]])
         for name, field in of.fields.items()
-        if f"{{{name}}}" in of.step and field.names is not None
+        if f"{{{name}}}" in of.step and field.options is not None
     }
     text = of.step.format_map(chosen)
     return text[:1].lower() + text[1:]

@@ -202,7 +202,7 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
     problems.extend(refused_fields)
     for key, value in values.items():
         st.session_state[key] = value
-    listed = {spec.key(name) for name, field in spec.fields.items() if field.names is not None}
+    listed = {spec.key(name) for name, field in spec.fields.items() if field.options is not None}
     if origin.kind in (session.UPLOADED, session.RELEASED) or UPLOAD_MARK in fields or spec.own_data:
         st.session_state[keys.AWAITED] = values
     st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in listed}
@@ -238,7 +238,7 @@ def current(spec: Question) -> tuple[str, str]:
         secret = {
             name
             for name, field in spec.fields.items()
-            if field.comes_from is not From.PUBLIC and not field.published
+            if field.origin is not From.PUBLIC and not field.published
         }
         shown = {name: text for name, text in asked.items() if name not in secret}
     link_of = _address(st.context.url or "http://127.0.0.1:8501", spec.url_path, about | asked)

@@ -147,7 +147,7 @@ def put_in_use(
     changed: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
-            if declared.renewed and not same_rows and declared.comes_from is not From.OWN_DATA:
+            if declared.renewed and not same_rows and declared.origin is not From.OWN_DATA:
                 state[question.key(name)] = question.first(name)
         if question.propose is not None:
             now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
@@ -188,11 +188,11 @@ def _link_said_otherwise(of: Question, name: str, value: Any) -> list[InputProbl
     if key not in said or said[key] != st.session_state.get(key) or said[key] == value:
         return []
     field = of.fields[name]
-    assert field.names is not None
+    assert field.options is not None
     return [
         InputProblem(
-            f"of {field.asked or field.label} the link says *{field.names[said[key]]}*, of data that it did not "
-            f"bring; for these {of.title} begins with *{field.names.get(value, value)}*",
+            f"of {field.report_label or field.label} the link says *{field.options[said[key]]}*, of data that it did "
+            f"not bring; for these {of.title} begins with *{field.options.get(value, value)}*",
             remedy="Choose it there again if it holds for these data, too",
         )
     ]
@@ -288,7 +288,7 @@ def _fields_held() -> dict[str, Any]:
         key: state[key]
         for question in catalogue.PAGES
         for name, declared in question.fields.items()
-        if declared.comes_from is From.PUBLIC and (key := question.key(name)) in state
+        if declared.origin is From.PUBLIC and (key := question.key(name)) in state
     }
 
 

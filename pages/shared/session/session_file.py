@@ -439,7 +439,7 @@ def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str
         if name not in of.fields:
             part.refuse("there is no such field here")
         elif part.value is None:
-            if of.fields[name].names is None and hints[name] is not bool:
+            if of.fields[name].options is None and hints[name] is not bool:
                 values[name] = None
         else:
             try:
@@ -490,7 +490,7 @@ def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -
     choices += [
         {name: option}
         for name, declared in of.fields.items()
-        for option in (declared.names or ())
+        for option in (declared.options or ())
         if name in values
     ]
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
@@ -499,7 +499,7 @@ def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -
     return {
         name
         for name, value in values.items()
-        if (of.fields[name].names is None or value in of.fields[name].names)  # type: ignore[operator]
+        if (of.fields[name].options is None or value in of.fields[name].options)  # type: ignore[operator]
         and (name not in bad or any(_taken(of, base | choice | {name: value}) for choice in choices))
     }
 

@@ -203,7 +203,7 @@ def test_regression_shows_the_exact_ratio():
 
 
 def choose_example(at: AppTest, example: int) -> None:
-    words = QUESTION.fields["example"].names[example]
+    words = QUESTION.fields["example"].options[example]
     fine(at.segmented_control(key="gap_examples.example").set_value(words).run())
 
 

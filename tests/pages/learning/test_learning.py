@@ -177,7 +177,15 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
     fine(at.number_input(key="learning.privacy_power").set_value(1.25).run())
     assert not at.slider(key="learning.loss_variance").disabled
     expected = LearningParameters(
-        10.0, BiasTerm.CHI_SQUARED, 0.05, 3, 0.01, PrivacyForm.OWN, 40.0, 1.25, finite_sample_constant=0.5
+        10.0,
+        bias=BiasTerm.CHI_SQUARED,
+        loss_variance=0.05,
+        vc_dimension=3,
+        failure_probability=0.01,
+        privacy_form=PrivacyForm.OWN,
+        privacy_constant=40.0,
+        privacy_power=1.25,
+        finite_sample_constant=0.5,
     )
     assert at.session_state[keys.PAGE_PARAMETERS] == expected
     assert_answer(at, expected.problem(SAMPLE.histogram))
@@ -452,7 +460,19 @@ def test_a_link_opens_the_same_question_again():
     again = open_app(PAGE, **dict(pair.split("=") for pair in link_of(at).split("?")[1].split("&")))
     assert link_of(again) == link_of(at)
     expected = LearningParameters(
-        0.7, BiasTerm.CHI_SQUARED, 0.0123, 4, 0.02, PrivacyForm.OWN, 2.0, 1.5, 0.25, 33, 0.9, 5000, 12
+        0.7,
+        bias=BiasTerm.CHI_SQUARED,
+        loss_variance=0.0123,
+        vc_dimension=4,
+        failure_probability=0.02,
+        privacy_form=PrivacyForm.OWN,
+        privacy_constant=2.0,
+        privacy_power=1.5,
+        finite_sample_constant=0.25,
+        own_cap=33,
+        alpha=0.9,
+        population_rows=5000,
+        draws=12,
     )
     assert again.session_state[keys.PAGE_PARAMETERS] == expected
     assert_answer(again, expected.problem(samples.load("shop-events").histogram))
@@ -463,8 +483,8 @@ def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
         "bias": ("my_own", "bias cannot be read"),
         "loss_variance": ("0.3", "Var(H) must lie between 0 and 0.25"),
         "vc_dimension": ("1.5", "vc_dimension cannot be read"),
-        "privacy_power": ("2", "power goes only with a privacy term of your own"),
-        "alpha": ("nan", "exponent α must lie between"),
+        "privacy_power": ("2", "power of f goes only with"),
+        "alpha": ("nan", "α of the population must lie between"),
         "population_rows": ("1" + "0" * 30, "number of rows n must be a whole number"),
         "own_cap": ("-4", "own bound must be a whole number"),
         "tau": ("5", "tau is not a parameter of this page"),

@@ -147,9 +147,9 @@ def test_forgotten_fields_hold_what_they_begin_with(filled: tuple[bool, dict[str
     for question in catalogue.PAGES:
         for name, field in question.fields.items():
             key = question.key(name)
-            if field.comes_from is From.VALUES and with_values:
+            if field.origin is From.VALUES and with_values:
                 assert seen["copy"][key] is None, key
-            elif field.comes_from is From.DATA and not field.renewed:
+            elif field.origin is From.DATA and not field.renewed:
                 assert seen["copy"][key] == question.first(name), key
 
 

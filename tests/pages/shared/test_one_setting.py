@@ -60,8 +60,8 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 epsilon,
                 lower,
                 upper,
-                mean.VarianceSource.ENTERED,
-                share * (upper - lower) * (upper - lower),
+                variance_source=mean.VarianceSource.ENTERED,
+                value_variance=share * (upper - lower) * (upper - lower),
                 counts=counts,
             )
             on_mean = mean_answered(data_set, asked)
@@ -69,7 +69,9 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             compared = mean_against(data_set, asked)
             bounds["Compare"] = compared.best(epsilon)[0]
             on_gap = gap_answered(
-                data_set, GapParameters(epsilon, mean.VarianceSource.ENTERED, share), ends=(lower, upper)
+                data_set,
+                GapParameters(epsilon, variance_source=mean.VarianceSource.ENTERED, value_variance=share),
+                ends=(lower, upper),
             )
             assert not on_mean.setting.differing(on_gap.setting)
             bounds["What weights gain"] = on_gap.found.comparison.cap.max_contributions
@@ -101,7 +103,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         (0.05, 0.3, 1.0, 3.0, 20.0), NoiseKind, (Summed.ROWS, Summed.VALUES)
     ):
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
-        asked = TotalParameters(epsilon, summed, noise, delta, Measure.BOUND, highest_total=5e4)
+        asked = TotalParameters(
+            epsilon, summed, mechanism=noise, delta=delta, measure=Measure.BOUND, highest_total=5e4
+        )
         on_page = total_answered(data_set, asked)
         problem = on_page.found.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
@@ -194,7 +198,12 @@ def test_users_who_differ_are_one_setting_too(histogram):
 def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
         asked = mean.MeanParameters(
-            epsilon, 0.0, 100.0, mean.VarianceSource.ENTERED, share * 100.0**2, counts=mean.Counts.PRIVATE
+            epsilon,
+            0.0,
+            100.0,
+            variance_source=mean.VarianceSource.ENTERED,
+            value_variance=share * 100.0**2,
+            counts=mean.Counts.PRIVATE,
         )
         chosen = PrivateParameters(epsilon, Wanted.CAP, variance_share=share)
         smooth = dataclasses.replace(chosen, wanted=Wanted.SMOOTH)
@@ -302,7 +311,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     fine(at.number_input(key="quantile.high").set_value(90.0).run())
     at.session_state["per_group.statistic"] = next(
         one
-        for one in next(q for q in PAGES if q.name == "per_group").fields["statistic"].names
+        for one in next(q for q in PAGES if q.name == "per_group").fields["statistic"].options
         if one.name == "MEAN"
     )
     go(at, "Per group")
@@ -317,7 +326,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 90.0)
     at.session_state["total.mechanism"] = next(
         one
-        for one in next(q for q in PAGES if q.name == "total").fields["mechanism"].names
+        for one in next(q for q in PAGES if q.name == "total").fields["mechanism"].options
         if one.name == "GAUSSIAN"
     )
     go(at, "Sum and count")

@@ -179,7 +179,7 @@ def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pyte
 
 def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
     """What a person may enter into a field."""
-    names, first = question.fields[name].names, question.first(name)
+    names, first = question.fields[name].options, question.first(name)
     if names is not None:
         return st.sampled_from(list(names))
     if isinstance(first, bool | str | enum.Enum):
@@ -206,7 +206,7 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     back = found.content.settings
     assert all(back[key] == content.settings[key] for key in back)
     assert len(back) + len(found.not_followed) == len(values)
-    labels = {name: "it" for name in question.fields if question.fields[name].sentence}
+    labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
     asked, _ = fields.made(question.parameters, {"epsilon": epsilon} | values, labels)
     if asked is not None:

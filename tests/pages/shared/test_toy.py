@@ -142,7 +142,7 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     at.number_input(key="toy.own_rows").set_value(19.0)
     fine(at.number_input(key="toy.usual_value").set_value(0.137).run())
     at.segmented_control(key="toy.shown").set_value(
-        toy.fields["shown"].names and list(toy.fields["shown"].names)[1]
+        toy.fields["shown"].options and list(toy.fields["shown"].options)[1]
     )
     fine(on_tab(at, "Simulation").button(key="toy_simulate").click().run())
     at = finished(at, "toy.job")

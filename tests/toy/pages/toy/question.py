@@ -16,10 +16,10 @@ QUESTION = Question(
     release="A count of heavy users",
     parameters=ToyParameters,
     fields={
-        "shown": public("Show", names={Shown.USERS: "Users", Shown.SHARE: "Their share"}),
-        "rows": Field("More rows than", sentence="The number of rows", asked="Rows", whole=True),
-        "usual_value": of_values("A usual value", sentence="The usual value", first=2.5),
-        "own_rows": Field("Compare with", renewed=True, whole=True),
+        "shown": public("Show", options={Shown.USERS: "Users", Shown.SHARE: "Their share"}),
+        "rows": Field("More rows than", name="The number of rows", report_label="Rows", is_integer=True),
+        "usual_value": of_values("A usual value", name="The usual value", initial=2.5),
+        "own_rows": Field("Compare with", renewed=True, is_integer=True),
     },
     also={"job": From.DATA, "tabs": From.PUBLIC},
 )

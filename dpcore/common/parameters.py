@@ -1,0 +1,363 @@
+"""The fields of a question, each declared once on the question's parameters class.
+
+    @dataclass(frozen=True)
+    class LearningParameters(Parameters):
+        loss_variance: float = number(0.25, "Users differ, Var(H)", (0.0, 0.25), name="Var(H)", place=Place.LINE)
+        \"\"\"The variance of the expected loss between users.\"\"\"
+
+The docstring below a field is its help text. Validation, widget, session key, link, session file, command option,
+docstring of the call, report line and cache key follow from the declaration.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import inspect
+import itertools
+import sys
+import typing
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from types import NoneType
+from typing import Any, Self, TypeVar
+
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, Problems, shown
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
+from dpcore.common.text_fields import LONGEST, field_types
+
+P = TypeVar("P", bound="Parameters")
+
+UNSET = object()
+"""Stands for a missing value where None is a value."""
+DECLARATION = "declaration"
+"""Key of a `Field` in the metadata of a dataclass field."""
+
+
+class FieldOrigin(enum.Enum):
+    """Where the value of a field may have come from, which decides what happens to it when the data change.
+
+    A value that was entered for one file or column is no answer for another. A private copy replaces the data that it
+    was drawn from; a value that may have been read off those data could then reach a link or a release. So a field
+    keeps its value only if it is declared public.
+    """
+
+    PUBLIC = "public: it is never read off data"
+    OWN_DATA = "it belongs to data or a file that the page has for itself"
+    VALUES = "it may have been read off values, where there were some"
+    DATA = "it may have been read off the data"
+
+    def each(self, *names: str) -> dict[str, FieldOrigin]:
+        """Return all these names with this origin, as `Question.also` has them."""
+        return dict.fromkeys(names, self)
+
+
+class Option(enum.Enum):
+    """Values of a choice, each with the label that the page shows: ``PUBLIC = "public", "Everybody knows them"``."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Return a member with its value and its label."""
+        option = object.__new__(cls)
+        option._value_, option.label = value, label
+        return option
+
+
+PUBLIC, VALUES = FieldOrigin.PUBLIC, FieldOrigin.VALUES
+
+
+class Place(enum.Enum):
+    """Where a page draws a field."""
+
+    LINE = "in the line above the figure"
+    MORE = "under More settings"
+    OWN = "under the answer, for a bound of the user's own"
+    CARD = "in the answer's private selection"
+    TAB = "in a tab"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a parameters class.
+
+    Type and default are those of the dataclass field.
+
+    Attributes:
+        label: Label of the widget.
+        help: Text shown at the label.
+        origin: Where the value may have come from; data unless declared otherwise. On a page with data of its own,
+            "data" means these.
+        renewed: True if the field starts afresh with new data.
+        name: How sentences name the field: "the VC dimension d".
+        is_required: True if the field must not be empty while it is used. By default a number must not be empty if
+            its type excludes None, or if a ``name`` is given.
+        report_label: Name of the field in a report; the label if empty.
+        initial: Value that the widget begins with, if that is not the default.
+        options: Text of each value, for fields with few values.
+        as_list: True if the options stand in a list instead of on buttons.
+        slider: (from, to, step) of a field that is set by a slider.
+        stops: The values of a slider that has no others.
+        format: How the slider writes its number; Streamlit's own way if empty.
+        max_length: Largest number of characters of a text.
+        value_type: bool or str; float for all numbers.
+        is_integer: True if the buttons beside the field count by 1.
+        step: Step of these buttons if it is not 1.
+        published: True if every release states the value, as it does the ends of a range. It is chosen from what the
+            quantity is, never from the data. It stays in the browser's address beside private data, too.
+        shared: The piece of a release's setting that all pages share; empty for none.
+        placeholder: Text shown while the field is empty.
+        width: Width in pixels; None for all the room there is.
+        limits: Smallest and largest number; None if the class checks the value itself.
+        place: Where the page draws the field; the answer for the data depends on fields in LINE and MORE only.
+        only_with: (other field, values): the field applies only while the other has one of these values. A field
+            that is None by default must be None otherwise.
+        enabled_with: The same, for a field that can only be read otherwise.
+    """
+
+    label: str = ""
+    help: str = ""
+    origin: FieldOrigin = FieldOrigin.DATA
+    renewed: bool = False
+    name: str = ""
+    is_required: bool | None = None
+    report_label: str = ""
+    initial: Any = UNSET
+    options: Mapping[Any, str] | None = None
+    as_list: bool = False
+    slider: tuple[float, float, float] | None = None
+    stops: tuple[int, ...] = ()
+    format: str = ""
+    max_length: int | None = None
+    value_type: type = float
+    is_integer: bool = False
+    step: float | None = None
+    published: bool = False
+    shared: str = ""
+    placeholder: str = ""
+    width: int | None = None
+    limits: tuple[float, float] | None = None
+    place: Place = Place.MORE
+    only_with: tuple[str, Collection[Any]] | None = None
+    enabled_with: tuple[str, Collection[Any]] | None = None
+
+    @property
+    def subject(self) -> str:
+        """The field's name in sentences about its value."""
+        return self.name or self.report_label or self.label
+
+    def complete(self, hint: Any, default: Any, owns_data: bool = False) -> Field:
+        """Return the field with what follows from the type and the default of the dataclass field."""
+        types = typing.get_args(hint) or (hint,)
+        is_number = int in types or float in types
+        required = self.is_required
+        if required is None:
+            required = bool(self.name) or (is_number and NoneType not in types)
+        return replace(
+            self,
+            origin=FieldOrigin.OWN_DATA if owns_data and self.origin is FieldOrigin.DATA else self.origin,
+            name=self.name or (self.label if required else ""),
+            is_required=required,
+            initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
+            value_type=next((kind for kind in (bool, str) if kind in types), float),
+            is_integer=self.is_integer or int in types,
+        )
+
+    def check(self, problems: Problems, value: Any, hint: Any) -> None:
+        """Record what is wrong with a value that applies."""
+        allowed = self.stops or tuple(self.options or ())
+        if allowed and value not in allowed:
+            options = ", ".join(
+                f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
+            )
+            problems.add(f"{self.name} must be one of {options}; got {shown(value)}")
+        elif value is None and self.only_with is not None and self.limits is not None:
+            problems.add(f"{self.name} is missing", remedy="Enter a number")
+        elif self.limits is not None and (value is not None or self.is_required):
+            if int in (typing.get_args(hint) or (hint,)):
+                problems.whole(int(self.limits[0]), int(self.limits[1]), **{self.name: value})
+            else:
+                problems.between(*self.limits, **{self.name: value})
+
+
+EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_required=True, initial=1.0)
+"""The field that all questions share."""
+
+
+def _declare(default: Any, label: str, name: str = "", **more: Any) -> Any:
+    """Return a dataclass field with its declaration."""
+    inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
+    max_length = more.get("max_length")
+    metadata = {DECLARATION: Field(label, name=name or f"the {inside}", **more)}
+    return field(default=default, metadata=metadata | ({LONGEST: max_length} if max_length else {}))
+
+
+def number(default: float | None, label: str, limits: tuple[float, float] | None = None, **more: Any) -> Any:
+    """Declare a number; it is whole if the annotation says int.
+
+    Args:
+        default: The default; None for a field that may be empty.
+        label: Label of the widget.
+        limits: Smallest and largest value; None if the class checks the value itself.
+        **more: Further attributes of `Field`.
+    """
+    required = default is not None or "only_with" in more
+    return _declare(default, label, limits=limits, is_required=required, **more)
+
+
+def range_end(default: float | None, label: str, **more: Any) -> Any:
+    """Declare one end of the range that values are clamped to; every release states it."""
+    name = label[:1].lower() + label[1:]
+    return number(default, label, name=name, origin=FieldOrigin.VALUES, published=True, **more)
+
+
+def own_bound(unit: str, label: str = "Compare your own bound", **more: Any) -> Any:
+    """Declare a bound of the user's own, to compare with the best one; ``unit`` stands in the report."""
+    report_label = f"Your own bound, {unit}" if unit else "Your own bound"
+    return number(
+        None, label, name="your own bound", report_label=report_label, renewed=True, place=Place.OWN, **more
+    )
+
+
+def choice(default: Any, label: str, options: Mapping[Any, str] | None = None, **more: Any) -> Any:
+    """Declare one of several values; ``options`` has the label of each if they are no `Option`."""
+    labels = {option: option.label for option in type(default)} if options is None else options
+    return _declare(default, label, options=labels, is_required=False, **more)
+
+
+def noise_kind(label: str = "Noise", **more: Any) -> Any:
+    """Declare the noise of a release."""
+    labels = {kind: kind.value for kind in NoiseKind}
+    return choice(NoiseKind.LAPLACE, label, labels, origin=PUBLIC, shared="noise", **more)
+
+
+def gaussian_delta(limits: tuple[float, float], noise: str, **more: Any) -> Any:
+    """Declare the δ that Gaussian noise needs; ``noise`` is the field of the noise."""
+    return number(
+        None,
+        "δ",
+        limits,
+        name="δ",
+        origin=PUBLIC,
+        initial=DEFAULT_DELTA,
+        width=110,
+        shared="delta",
+        only_with=(noise, (NoiseKind.GAUSSIAN,)),
+        **more,
+    )
+
+
+def text(default: str, label: str, **more: Any) -> Any:
+    """Declare a text."""
+    return _declare(default, label, is_required=False, **more)
+
+
+def flag(default: bool, label: str, **more: Any) -> Any:
+    """Declare a switch."""
+    return _declare(default, label, is_required=False, **more)
+
+
+def declared_fields(kind: Any) -> Mapping[str, Field]:
+    """Return the declarations of a parameters class by field, without the shared epsilon."""
+    return _declared_fields(kind)
+
+
+@functools.cache
+def _declared_fields(kind: Any) -> Mapping[str, Field]:
+    hints, helps = field_types(kind), _field_docstrings(kind)
+    return {
+        f.name: replace(f.metadata[DECLARATION], help=helps.get(f.name, "")).complete(
+            hints[f.name], f.default
+        )
+        for f in fields(kind)
+        if DECLARATION in f.metadata
+    }
+
+
+def _field_docstrings(kind: Any) -> dict[str, str]:
+    """Return the docstrings below the fields of a class, each on one line."""
+    module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    (body,) = (
+        node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
+    return {
+        above.target.id: " ".join(str(below.value.value).split())
+        for above, below in itertools.pairwise(body)
+        if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    }
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a user enters for a question, everything but the data.
+
+    Attributes:
+        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        hints = field_types(type(self))
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            for name, declared in declared_fields(type(self)).items():
+                value = getattr(self, name)
+                is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
+                if is_enum and not problems.of_kind(hints[name], **{name: value}):
+                    continue
+                if applies(declared.only_with, self.__getattribute__):
+                    declared.check(problems, value, hints[name])
+                elif value is not None and type(self).__dataclass_fields__[name].default is None:
+                    problems.add(_misplaced(declared, declared_fields(type(self))))
+            self._check_together(problems)
+
+    def _check_together(self, problems: Problems) -> None:
+        """Record what is wrong with several fields together."""
+
+    def without(self: P, *names: str) -> P:
+        """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
+        defaults: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
+        return replace(self, **defaults)
+
+    @property
+    def about_data(self: P) -> P:
+        """The parameters without what does not change the answer for the data."""
+        return self.without(*fields_beside_data(type(self)))
+
+
+def applies(rule: tuple[str, Collection[Any]] | None, get: typing.Callable[[str], Any]) -> bool:
+    """Return True if a rule of `Field` holds; ``get`` returns the value of a field."""
+    return rule is None or get(rule[0]) in rule[1]
+
+
+def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
+    """Return the sentence on a value that was given where its field does not apply."""
+    assert declared.only_with is not None
+    other, values = others[declared.only_with[0]], declared.only_with[1]
+    wanted = " or ".join(f'"{(other.options or {}).get(value, value)}"' for value in values)
+    return f"{declared.name} goes only with {wanted} as {other.name}"
+
+
+def fields_beside_data(kind: Any) -> tuple[str, ...]:
+    """Return the fields that do not change the answer for the data."""
+    inside = (Place.LINE, Place.MORE)
+    return tuple(name for name, declared in declared_fields(kind).items() if declared.place not in inside)
+
+
+def describe(kind: Any) -> dict[str, str]:
+    """Return what the help of a call says about each declared field, with its range."""
+    texts = {}
+    for name, declared in declared_fields(kind).items():
+        text = f"{declared.report_label or declared.label}. {declared.help}".rstrip()
+        if declared.limits is not None:
+            low, high = map(wording.entered, declared.limits)
+            text += "" if f"From {low} to {high}." in text else f" From {low} to {high}."
+        texts[name] = text
+    return texts

@@ -1,0 +1,69 @@
+"""A question's inputs: the widgets of its fields in their places, and the parameters that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common.parameters import Place, applies
+from pages.shared.base.question import Question
+from pages.shared.fields import fields
+from pages.shared.screen import layout
+
+
+def read(
+    question: Question,
+    places: layout.Places,
+    *,
+    options: Mapping[str, tuple[Any, ...]] | None = None,
+    hidden: Callable[[str], bool] = lambda name: False,
+    more: Callable[[], object] = lambda: None,
+    ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
+) -> Any | None:
+    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
+
+    Args:
+        question: The question, whose parameters class declares its fields.
+        places: Where the page draws.
+        options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
+        hidden: Returns True for a field that these data leave no use for; its value stays as it is.
+        more: Draws what stands below the fields of *More settings*.
+        ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
+    """
+    fields.start(question)
+    options = options or {}
+    for name, choices in options.items():
+        if _value(question, name) not in choices:
+            st.session_state[question.key(name)] = choices[0]
+    unused = [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
+    # A link leaves out what does not apply, and a slider cannot be empty.
+    fields.refill(question, *unused, *(name for name, field in question.fields.items() if field.slider))
+
+    def draw(place: Place) -> None:
+        for name in question.placed(place):
+            if name not in unused and not hidden(name):
+                enabled = _applies(question, question.fields[name].enabled_with)
+                fields.draw(question, name, options=options.get(name), disabled=not enabled)
+
+    with places.line:
+        draw(Place.LINE)
+    if question.placed(Place.MORE):
+        with places.more(f"{question.name}_more"):
+            draw(Place.MORE)
+            more()
+    with places.notes:
+        if ask_first(unused):
+            return None
+        # A refused field that stands elsewhere leaves the answer standing.
+        aside = question.placed(Place.OWN, Place.CARD, Place.TAB)
+        return fields.build(question, unused=unused, aside=aside)
+
+
+def _value(question: Question, name: str) -> Any:
+    return st.session_state[question.widgets[name]]
+
+
+def _applies(question: Question, rule: tuple[str, Collection[Any]] | None) -> bool:
+    return applies(rule, lambda name: _value(question, name))

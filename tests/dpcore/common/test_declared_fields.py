@@ -1,0 +1,106 @@
+"""Fields that are declared on a parameters class: what follows from a declaration, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.parameters import (
+    FieldOrigin,
+    Option,
+    Parameters,
+    Place,
+    choice,
+    declared_fields,
+    describe,
+    fields_beside_data,
+    number,
+    text,
+)
+from dpcore.common.text_fields import from_fields, to_fields
+
+
+class Shape(Option):
+    """Shapes."""
+
+    ROUND = "round", "Like a ball"
+    OWN = "own", "Your own"
+
+
+@dataclass(frozen=True)
+class Order(Parameters):
+    """An order of things."""
+
+    count: int = number(3, "Things", (1, 9), origin=FieldOrigin.PUBLIC, place=Place.LINE)
+    """How many things
+    are ordered."""
+    shape: Shape = choice(Shape.ROUND, "Shape")
+    edges: int | None = number(
+        None, "Number of edges", (3, 6), initial=4, only_with=("shape", (Shape.OWN,)), width=10
+    )
+    size: float = number(1.0, "Size s", (0.5, 2.0), name="size s")
+    note: str = text("", "Note", max_length=5, place=Place.TAB)
+
+
+def refused(**fields: object) -> list[str]:
+    with pytest.raises(InvalidInput) as caught:
+        Order(**{"epsilon": 1.0, **fields})  # type: ignore[arg-type]
+    return [problem.sentence for problem in caught.value.problems]
+
+
+def test_a_field_is_declared_once():
+    assert list(declared_fields(Order)) == ["count", "shape", "edges", "size", "note"]
+    count, shape, edges, size, note = declared_fields(Order).values()
+    assert (count.help, count.initial, count.is_integer, count.name) == (
+        "How many things are ordered.",
+        3,
+        True,
+        "the things",
+    )
+    assert shape.options == {Shape.ROUND: "Like a ball", Shape.OWN: "Your own"}
+    assert (edges.initial, edges.is_required, edges.width, edges.is_integer) == (4, True, 10, True)
+    assert (note.value_type, note.max_length, note.is_required) == (str, 5, False)
+    # What nobody declared public may have been read off the data.
+    assert (count.origin, size.origin) == (FieldOrigin.PUBLIC, FieldOrigin.DATA)
+
+
+def test_all_problems_come_at_once_by_the_names_of_the_fields():
+    assert refused(epsilon=0, count=2.5, size=float("nan"), note="x" * 9) == [
+        "Epsilon must lie between 0.000001 and 1,000; got 0.",
+        "The things must be a whole number between 1 and 9; got 2.5.",
+        "Size s must lie between 0.5 and 2; got nan.",
+    ]
+    assert refused(shape="round") == ["Shape must be of the kind Shape."]
+
+
+def test_a_field_that_goes_with_a_choice():
+    assert refused(edges=4) == ['The number of edges goes only with "Your own" as the shape.']
+    assert refused(shape=Shape.OWN) == ["The number of edges is missing. Enter a number."]
+    assert refused(shape=Shape.OWN, edges=7) == [
+        "The number of edges must be a whole number between 3 and 6; got 7."
+    ]
+    assert Order(1.0, shape=Shape.OWN, edges=5).edges == 5
+
+
+def test_links_and_keys_of_answers():
+    order = Order(0.5, count=2, shape=Shape.OWN, edges=5, note="blue")
+    assert to_fields(order) == {
+        "epsilon": "0.5",
+        "count": "2",
+        "shape": "own",
+        "edges": "5",
+        "size": "1",
+        "note": "blue",
+    }
+    assert from_fields(Order, to_fields(order)) == order
+    assert fields_beside_data(Order) == ("note",)
+    assert order.about_data == Order(0.5, count=2, shape=Shape.OWN, edges=5)
+    with pytest.raises(InvalidInput, match="Note cannot be read"):
+        from_fields(Order, {"epsilon": "1", "note": "longer"})
+
+
+def test_the_help_of_a_call_has_the_ranges():
+    assert describe(Order)["count"] == "Things. How many things are ordered. From 1 to 9."
+    assert describe(Order)["shape"] == "Shape."
