@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Protocol
 
+from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray, Reached
 from dpcore.mean.counts_only import Growth
 from dpcore.mean.curves import Best, BoundCurve, Losses
 
 
-class Target(enum.Enum):
+class Target(Option):
     """Which mean the release is to come close to."""
 
-    TABLE = "table"
+    TABLE = "table", "This table"
     """That of the rows in this very table."""
-    POPULATION = "population"
+    POPULATION = "population", "People like these"
     """That of the distribution which users and their rows come from."""
 
 

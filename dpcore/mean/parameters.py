@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.alike import ASSUMED_SHARE
-from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
+from dpcore.common.parameters import PUBLIC, VALUES, Option, Parameters, choice, number, own_bound, range_end
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
@@ -22,27 +22,27 @@ from dpcore.mean.public_counts import MeanProblem
 from dpcore.mean.read_values import ReadValues
 
 
-class VarianceSource(enum.Enum):
+class VarianceSource(Option):
     """Where sigma^2, the variance of one row's value, is taken from."""
 
-    WORST_CASE = "worst"
-    FROM_VALUES = "values"
-    ENTERED = "entered"
+    WORST_CASE = "worst", "Worst case"
+    FROM_VALUES = "values", "From values"
+    ENTERED = "entered", "Entered"
 
 
-class Likeness(enum.Enum):
+class Likeness(Option):
     """How alike rows of one user are taken to be: where rho, the share of sigma^2 between users, is taken from."""
 
-    INDEPENDENT = "none"
-    ENTERED = "entered"
-    FROM_VALUES = "values"
+    INDEPENDENT = "none", "Not at all"
+    ENTERED = "entered", "Assumed"
+    FROM_VALUES = "values", "From values"
 
 
-class Counts(enum.Enum):
+class Counts(Option):
     """Whether the number of rows of each user is public."""
 
-    PUBLIC = "public"
-    PRIVATE = "private"
+    PUBLIC = "public", "Public"
+    PRIVATE = "private", "Private too"
 
 
 def usual(data: Dataset) -> Mapping[str, Any]:
@@ -64,61 +64,82 @@ def usual(data: Dataset) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class MeanParameters:
+class MeanParameters(Parameters):
     """What a person chooses on the Mean page: everything but the data.
 
     What is left out means what it did before users could differ: the mean of a population whose rows are independent,
     as in Epasto et al. 2020. What page and call take is `usual`.
-
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        lower: L, values below are raised to it, in the values' unit.
-        upper: U > L, values above are lowered to it. B = U - L.
-        variance_source: Where sigma^2 comes from. Where it is the values, and the target is the mean of this very
-            table, the values are read themselves: nothing is assumed of users then.
-        value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
-        own_cap: A bound to compare with the best one, in rows per user.
-        counts: Whether contribution counts are public, or private too.
-        target: Whether the mean of this very table is asked for, or that of the population it comes from.
-        likeness: How alike rows of one user are taken to be.
-        user_share: rho in [0, 1] where it is entered: the share of sigma^2 that lies between users.
-
-    Raises:
-        InvalidInput: All problems at once.
     """
 
-    epsilon: float
-    lower: float = 0.0
-    upper: float = 1.0
-    variance_source: VarianceSource = VarianceSource.WORST_CASE
-    value_variance: float | None = None
-    own_cap: int | None = None
-    counts: Counts = Counts.PUBLIC
-    target: Target = Target.POPULATION
-    likeness: Likeness = Likeness.INDEPENDENT
-    user_share: float = ASSUMED_SHARE
+    lower: float = range_end(0.0, "Lowest value L", report_label="Lowest value, L", width=146, shared="lower")
+    """Values below are raised to it. Public: from what the quantity is, not from data."""
+    upper: float = range_end(
+        1.0, "Highest value U", report_label="Highest value, U", width=146, shared="upper"
+    )
+    """Values above are lowered to it. B = U − L sets how much noise is needed."""
+    target: Target = choice(Target.POPULATION, "The mean of", origin=PUBLIC, shared="target")
+    """This table: the error is how far a release lies from the mean of the rows at hand. People like these: from the
+    mean of the population that users and their rows are drawn from."""
+    counts: Counts = choice(Counts.PUBLIC, "Contribution counts are", origin=PUBLIC)
+    """Public: everybody may know how many rows each user has, only values are protected, and neighbours differ in one
+    user's values. Private too: whether a user is there at all is protected, and neighbours add or remove one user. The
+    whole page follows."""
+    variance_source: VarianceSource = choice(
+        VarianceSource.WORST_CASE,
+        "What is known of the values",
+        name="what is known of the values",
+        origin=PUBLIC,
+        shared="variance_source",
+    )
+    """How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this table, From
+    values computes the error on the values themselves; of private values that is a private look."""
+    value_variance: float | None = number(
+        None,
+        "σ² (unit squared)",
+        name="σ²",
+        report_label="Variance entered",
+        origin=VALUES,
+        initial=0.1,
+        width=170,
+        shared="value_variance",
+        only_with=("variance_source", (VarianceSource.ENTERED,)),
+    )
+    """In the values' unit, squared."""
+    likeness: Likeness = choice(
+        Likeness.INDEPENDENT,
+        "Rows of one user are alike",
+        report_label="How alike rows of one user are",
+        origin=PUBLIC,
+        shared="likeness",
+    )
+    """The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the paper.
+    Assumed: you say the share. From values: read off them; of private values that is a private look."""
+    user_share: float = number(
+        ASSUMED_SHARE,
+        "Share ρ of the variance between users",
+        (0.0, 1.0),
+        name="the share between users",
+        report_label="Share of the variance between users, assumed",
+        slider=(0.0, 1.0, 0.05),
+        width=300,
+        shared="user_share",
+        only_with=("likeness", (Likeness.ENTERED, Likeness.FROM_VALUES)),
+    )
+    """An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases had 0.3
+    to 0.5, ratings and waiting times 0 to 0.2."""
+    own_cap: int | None = own_bound("rows per user", limits=(1, MAX_SIZE), placeholder="rows", width=180)
+    """Optional: a bound you use today, in rows per user."""
 
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            if problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper}):
-                problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
+    def _check_together(self, problems: Problems) -> None:
+        if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
+            problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
+            if self.variance_source is VarianceSource.ENTERED:
                 self._check_variance(problems)
-            if self.own_cap is not None:
-                problems.whole(1, MAX_SIZE, **{"your own bound": self.own_cap})
-            problems.of_kind(Counts, counts=self.counts)
-            problems.of_kind(Target, target=self.target)
-            problems.of_kind(Likeness, likeness=self.likeness)
-            problems.between(0.0, 1.0, **{"the share between users": self.user_share})
 
     def _check_variance(self, problems: Problems) -> None:
-        if self.variance_source is not VarianceSource.ENTERED:
-            if self.value_variance is not None:
-                problems.add('a variance is given, but its source is not "entered"')
-            return
         if self.value_variance is None:
             problems.add("enter the variance of one row's value")
-        elif problems.non_negative(value_variance=self.value_variance):
+        elif problems.non_negative(**{"σ²": self.value_variance}):
             most = self.largest_variance
             if self.value_variance > most * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)

@@ -29,7 +29,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
         return None
     try:
         users = {name: state[QUESTION.key(name)] for name in ("counts", "target", "likeness", "user_share")}
-        return MeanParameters(epsilon, lower, upper, source, entered, **users)
+        return MeanParameters(epsilon, lower, upper, variance_source=source, value_variance=entered, **users)
     except InvalidInput:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import streamlit as st
@@ -15,10 +16,10 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer import MeanFound, answered, find, words
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues
-from pages.mean.question import QUESTION
+from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.base.cache import cached
 from pages.shared.fields import fields
-from pages.shared.screen import layout, value_range
+from pages.shared.screen import inputs, layout, value_range
 from pages.shared.session import stand_ins
 
 FROM_VALUES = mean.VarianceSource.FROM_VALUES
@@ -26,58 +27,41 @@ FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
 def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION)
-    # A private copy sets it aside with the values, and a slider cannot be empty.
-    fields.refill(QUESTION, "user_share")
-    _without_values(data)
-    with places.line:
-        fields.draw_all(QUESTION, "lower", "upper")
-    with places.more("mean_more"):
-        entered = _settings(data)
-    with places.notes:
-        ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
-        lacking = any(st.session_state[key] is None for key in ends)
-        if lacking and value_range.ask(data, ends):
-            return None
-        if data.release is not None:
-            stand_ins.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
-        parameters: mean.MeanParameters | None = fields.build(
-            QUESTION, unused=() if entered else ("value_variance",), aside=QUESTION.own
+    key = QUESTION.key
+
+    def reads_values(name: str) -> bool:
+        state = st.session_state
+        reads_table = (
+            state[key("target")] is mean.Target.TABLE and state[key("variance_source")] is FROM_VALUES
         )
-        if parameters is not None and data.values is None and words.looks(parameters):
+        return name in ("likeness", "user_share") and reads_table and data.values is not None
+
+    def ask_range(unused: Collection[str]) -> bool:
+        ends = {key("lower"): "L", key("upper"): "U"}
+        if value_range.ask(data, ends):
+            return True
+        if data.release is not None:
+            stand_ins.say_cleared(
+                ends if "value_variance" in unused else ends | {key("value_variance"): "σ²"}
+            )
+        return False
+
+    parameters: mean.MeanParameters | None = inputs.read(
+        QUESTION,
+        places,
+        options=WITHOUT_VALUES if data.release is not None else {},
+        hidden=reads_values,
+        more=lambda: fields.button(
+            "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper
+        ),
+        ask_first=ask_range,
+    )
+    if parameters is not None and data.values is None and words.looks(parameters):
+        with places.notes:
             st.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
             )
     return parameters
-
-
-def _without_values(data: Dataset) -> None:
-    """A release has no values to be read."""
-    state = st.session_state
-    for name, read, instead in (
-        ("variance_source", FROM_VALUES, mean.VarianceSource.WORST_CASE),
-        ("likeness", mean.Likeness.FROM_VALUES, mean.Likeness.ENTERED),
-    ):
-        if data.release is not None and state[QUESTION.key(name)] is read:
-            state[QUESTION.key(name)] = instead
-
-
-def _settings(data: Dataset) -> bool:
-    """All other inputs. Returns whether σ² is entered."""
-    fields.draw_all(QUESTION, "target", "counts")
-    released = data.release is not None
-    sources = [s for s in mean.VarianceSource if not (released and s is FROM_VALUES)]
-    source = fields.draw(QUESTION, "variance_source", options=sources)
-    entered = source is mean.VarianceSource.ENTERED
-    if entered:
-        fields.draw(QUESTION, "value_variance")
-    of_table = st.session_state[QUESTION.key("target")] is mean.Target.TABLE
-    if not (of_table and source is FROM_VALUES and data.values is not None):
-        kinds = [k for k in mean.Likeness if not (released and k is mean.Likeness.FROM_VALUES)]
-        if fields.draw(QUESTION, "likeness", options=kinds) is not mean.Likeness.INDEPENDENT:
-            fields.draw(QUESTION, "user_share")
-    fields.button("Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper)
-    return entered
 
 
 def _as_in_paper() -> None:

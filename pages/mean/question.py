@@ -6,95 +6,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, usual
-from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
-from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
+from dpcore.mean import Likeness, MeanParameters, VarianceSource, usual
+from pages.shared.base.proposals import propose_range, propose_settings
+from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS
+
+FROM_DATA = ("variance_source", "counts", "target", "likeness")
+"""Settings that follow from the data, as `dpcore.mean.usual` has them."""
+ENDS = ("lower", "upper")
+WITHOUT_VALUES = {
+    "variance_source": (VarianceSource.WORST_CASE, VarianceSource.ENTERED),
+    "likeness": (Likeness.ENTERED, Likeness.INDEPENDENT),
+}
+"""Choices for a release, which has no values to read; the first one replaces *From values*."""
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Value bounds for public values, and the settings that follow from the data, as `dpcore.mean.usual` has them.
+    """Return value bounds for public values, and the settings that follow from the data.
 
-    What the person chose stays: settings that differ from those proposed, and bounds that a link brought; but that the
-    counts of private data are public, or that their values may be read, was said of other data, and is asked anew.
-    A release proposes no bounds.
+    For private data it is asked anew whether counts are public and whether values may be read: the answers before were
+    about other data.
     """
-    found: dict[str, Any] = {}
-    for name, value in usual(data).items():
-        asked_anew = data.is_private and name != "target"
-        if asked_anew or now[name] == now[f"{name}_proposed"]:
-            found |= {name: value, f"{name}_proposed": value}
+    reset = [name for name in FROM_DATA if data.is_private and name != "target"]
+    proposed = propose_settings(now, usual(data), reset)
     if data.values is None and data.release is not None:
-        if now["variance_source"] is VarianceSource.FROM_VALUES:
-            found["variance_source"] = VarianceSource.WORST_CASE
-        if now["likeness"] is Likeness.FROM_VALUES:
-            found["likeness"] = Likeness.ENTERED
-    if data.release is not None:
-        return found
-    ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
-    if (now["lower"], now["upper"]) not in (ours, (None, None)):
-        return found
-    proposed: tuple[float | None, float | None] = DEFAULT_VALUE_BOUNDS
-    if data.is_private:
-        # The page asks: one that nobody chose would clamp values without a word, and stand in programs.
-        proposed = (None, None)
-    elif data.values is not None:
-        proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    return found | {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
+        reads_values = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
+        proposed |= {
+            name: choices[0] for name, choices in WITHOUT_VALUES.items() if now[name] in reads_values
+        }
+    return proposed | propose_range(data, now, ENDS, DEFAULT_VALUE_BOUNDS)
 
-
-ASSUMED = {
-    "target": public(
-        "The mean of",
-        "This table: the error is how far a release lies from the mean of the rows at hand. People like these: "
-        "from the mean of the population that users and their rows are drawn from.",
-        report_label="The mean of",
-        options={Target.TABLE: "This table", Target.POPULATION: "People like these"},
-        shared="target",
-    ),
-    "variance_source": public(
-        "What is known of the values",
-        "How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this "
-        "table, From values computes the error on the values themselves; of private values that is a private look.",
-        report_label="What is known of the values",
-        options={
-            VarianceSource.WORST_CASE: "Worst case",
-            VarianceSource.FROM_VALUES: "From values",
-            VarianceSource.ENTERED: "Entered",
-        },
-        shared="variance_source",
-    ),
-    "likeness": public(
-        "Rows of one user are alike",
-        "The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the "
-        "paper. Assumed: you say the share. From values: read off them; of private values that is a private look.",
-        report_label="How alike rows of one user are",
-        options={
-            Likeness.INDEPENDENT: "Not at all",
-            Likeness.ENTERED: "Assumed",
-            Likeness.FROM_VALUES: "From values",
-        },
-        shared="likeness",
-    ),
-    "user_share": Field(
-        "Share ρ of the variance between users",
-        "An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases "
-        "had 0.3 to 0.5, ratings and waiting times 0 to 0.2.",
-        report_label="Share of the variance between users, assumed",
-        slider=(0.0, 1.0, 0.05),
-        width=300,
-        shared="user_share",
-    ),
-    "value_variance": of_values(
-        "σ² (unit squared)",
-        "In the values' unit, squared.",
-        name="σ²",
-        report_label="Variance entered",
-        initial=0.1,
-        width=170,
-        shared="value_variance",
-    ),
-}
-"""What a mean takes its values and its users to be: of this page, and of a mean among the lines of *Plan*."""
 
 QUESTION = Question(
     name="mean",
@@ -109,51 +50,9 @@ QUESTION = Question(
     release="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
-    own=("own_cap",),
-    fields={
-        "lower": range_end(
-            "Lowest value L",
-            "Values below are raised to it. Public: from what the quantity is, not from data.",
-            width=146,
-            report_label="Lowest value, L",
-            initial=0.0,
-            shared="lower",
-        ),
-        "upper": range_end(
-            "Highest value U",
-            "Values above are lowered to it. B = U − L sets how much noise is needed.",
-            width=146,
-            report_label="Highest value, U",
-            initial=1.0,
-            shared="upper",
-        ),
-        **ASSUMED,
-        "own_cap": Field(
-            "Compare your own bound",
-            "Optional: a bound you use today, in rows per user.",
-            renewed=True,
-            report_label="Your own bound, rows per user",
-            placeholder="rows",
-            width=180,
-        ),
-        "counts": public(
-            "Contribution counts are",
-            "Public: everybody may know how many rows each user has, only values are protected, and neighbours "
-            "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
-            "add or remove one user. The whole page follows.",
-            options={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
-        ),
-    },
-    also=From.PUBLIC.each(
-        "proposed",
-        "variance_source_proposed",
-        "counts_proposed",
-        "target_proposed",
-        "likeness_proposed",
-        "tabs",
-    )
+    also=From.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | From.VALUES.each("range_search"),
     propose=propose,
-    proposed=("variance_source", "counts", "target", "likeness", "lower", "upper"),
+    proposed=(*FROM_DATA, *ENDS),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpcore.common.parameters import UNSET, declared_fields
 from dpcore.dataset import Contribution, Dataset
+from dpcore.mean import MeanParameters
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import FIRST_LINES, LONGEST, Objective, PlanParameters, usual
-from pages.mean.question import ASSUMED
 from pages.shared.base.question import (
     HIGHEST,
     LOWEST,
@@ -53,6 +54,13 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
         low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
     return found | {"lower": low, "upper": high, "proposed": (low, high)}
 
+
+OF_MEAN = ("target", "variance_source", "likeness", "user_share", "value_variance")
+ASSUMED = {
+    name: replace(declared_fields(MeanParameters)[name], initial=UNSET if name != "value_variance" else 0.1)
+    for name in OF_MEAN
+}
+"""What a mean among the lines assumes, declared by *Mean*."""
 
 QUESTION = Question(
     name="plan",

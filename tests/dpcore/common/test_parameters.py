@@ -84,7 +84,7 @@ def test_none_is_left_out(parameters):
     own_cap=st.none() | st.integers(1, 10**12),
 )
 def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own_cap):
-    parameters = MeanParameters(epsilon, lower, lower + width, noise, own_cap=own_cap)
+    parameters = MeanParameters(epsilon, lower, lower + width, variance_source=noise, own_cap=own_cap)
     assert from_fields(MeanParameters, to_fields(parameters)) == parameters
 
 
@@ -185,7 +185,7 @@ def test_good_fields_are_kept_and_bad_ones_named():
 def test_fields_that_only_hold_together_are_kept_together():
     entered = {"variance_source": "entered", "value_variance": "4", "lower": "0", "upper": "10"}
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
-    assert found == MeanParameters(1.0, 0.0, 10.0, VarianceSource.ENTERED, 4.0)
+    assert found == MeanParameters(1.0, 0.0, 10.0, variance_source=VarianceSource.ENTERED, value_variance=4.0)
     assert bad == ("epsilon",)
     # Without the wider range the variance is impossible: it goes, and its source with it.
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)

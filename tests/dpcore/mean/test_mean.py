@@ -322,4 +322,4 @@ def test_parameters_too_far_apart_are_refused_not_miscomputed(
 
 def test_bounds_whose_square_is_too_large_for_a_float_are_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match="Upper"):
-        mean.MeanParameters(1.0, 1.0, 1e300, mean.VarianceSource.ENTERED, 1.0)
+        mean.MeanParameters(1.0, 1.0, 1e300, variance_source=mean.VarianceSource.ENTERED, value_variance=1.0)

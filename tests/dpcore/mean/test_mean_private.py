@@ -195,7 +195,7 @@ def test_noise_share_is_the_spread_of_the_noisy_weights(release):
 
 def test_parameters_make_the_problem_of_their_setting():
     parameters = mean.MeanParameters(
-        2.0, -1.0, 4.0, mean.VarianceSource.FROM_VALUES, counts=mean.Counts.PRIVATE
+        2.0, -1.0, 4.0, variance_source=mean.VarianceSource.FROM_VALUES, counts=mean.Counts.PRIVATE
     )
     assert parameters.problem(SKEWED, 1.5, 0.5) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 1.5, 1.5)
     assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)

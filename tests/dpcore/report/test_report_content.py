@@ -193,7 +193,13 @@ def rebuilt(value: object) -> object:
 )
 def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, counts):
     parameters = MeanParameters(
-        epsilon, lower, lower + width, VarianceSource.FROM_VALUES, None, own_cap, counts
+        epsilon,
+        lower,
+        lower + width,
+        variance_source=VarianceSource.FROM_VALUES,
+        value_variance=None,
+        own_cap=own_cap,
+        counts=counts,
     )
     assert rebuilt(parameters) == parameters
 

@@ -287,8 +287,8 @@ def entered(at) -> list[object]:
 def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
     at = open_app("Mean")
     for lower, upper, sentence in (
-        (3.0, 3.0, "The lower value bound must lie below the upper one; got 3 and 3"),
-        (7.0, -2.0, "The lower value bound must lie below the upper one; got 7 and −2"),
+        (3.0, 3.0, "Lowest value L must lie below highest value U; got 3 and 3"),
+        (7.0, -2.0, "Lowest value L must lie below highest value U; got 7 and −2"),
         (None, 5.0, "Lowest value L is empty. Enter a number"),
         (-5.0, None, "Highest value U is empty. Enter a number"),
         (0.0, 1e300, "must lie between 1e−9 and 1,000,000,000"),

@@ -480,7 +480,7 @@ HOSTILE = {
     "script as a value": ({"epsilon": "<script>alert(1)</script>"}, "Epsilon cannot be read"),
     "huge": ({"epsilon": "1e300"}, "Epsilon must lie between"),
     "huge bound": ({"upper": "1e300"}, "must lie between 1e−9 and 1,000,000,000"),
-    "beyond float": ({"lower": "1e999"}, "The lower value bound must be a finite number"),
+    "beyond float": ({"lower": "1e999"}, "Lowest value L must be a finite number"),
     "not a number": ({"epsilon": "nan"}, "Epsilon must lie between"),
     "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
@@ -490,7 +490,10 @@ HOSTILE = {
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
     "no such source": ({"variance_source": "loud"}, "variance_source cannot be read"),
     "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
-    "variance without its source": ({"value_variance": "0.1"}, "a variance is given, but its source is not"),
+    "variance without its source": (
+        {"value_variance": "0.1"},
+        'goes only with "Entered" as what is known of the values',
+    ),
     "wrong version": ({"link": "0"}, "another version of the app"),
     # Streamlit ignores an address with more than 1,000 fields altogether.
     "very many fields": ({f"f{i}": "1" for i in range(900)}, "at most 40 fields; this one has 903"),
