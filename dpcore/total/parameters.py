@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dpcore.common import noise_error, wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common import wording
+from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.parameters import (
+    PUBLIC,
+    VALUES,
+    Option,
+    Parameters,
+    Place,
+    choice,
+    gaussian_delta,
+    noise_kind,
+    number,
+    own_bound,
+)
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sums_per_user
 from dpcore.dataset import Dataset
@@ -46,63 +58,81 @@ SIGNED_ASSUMPTIONS = (
 """What the answers of `dpcore.total.signed` rest on."""
 
 
-class Summed(enum.Enum):
+class Summed(Option):
     """What is added up over users."""
 
-    ROWS = "rows"
-    VALUES = "values"
+    ROWS = "rows", "Rows"
+    VALUES = "values", "Values"
+
+
+MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
+
+
+def _end_of_totals(label: str, report_label: str) -> Any:
+    more: dict[str, Any] = {"placeholder": "proposed", "width": 150, "place": Place.LINE}
+    return number(
+        None, label, name=label[:1].lower() + label[1:], report_label=report_label, origin=VALUES, **more
+    )
 
 
 @dataclass(frozen=True)
-class TotalParameters:
-    """Everything a person chooses on the page but the data.
+class TotalParameters(Parameters):
+    """Everything a person chooses on the page but the data."""
 
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        summed: Rows, or the values of a column.
-        mechanism: Laplace or Gaussian.
-        delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
-        measure: The error that the best bound minimises.
-        own_bound: A bound T to compare with the best one, in the unit of what is summed; whole for rows.
-        lower: L for totals of both signs; None (with ``upper``) for a proposal read off the data.
-        upper: U >= L.
-        own_share: A quantile of the users' totals, as a share in [0, 1], to compare as a bound.
-        runs: Runs of each simulated point.
-        seed: Seed of the simulation.
-        highest_total: Public maximum of one user's total of a column, from what the quantity is, which a private draw
-            of its bound needs; None for none. The answer does not depend on it.
+    # Which of two quantities is released; every release says it.
+    summed: Summed = choice(
+        Summed.ROWS, "What is summed", origin=PUBLIC, report_label="What is added up", place=Place.LINE
+    )
+    """The number of rows, or the values of the value column."""
+    mechanism: NoiseKind = noise_kind("Mechanism")
+    """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
+    delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=Place.LINE)
+    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    measure: Measure = choice(
+        Measure.ABSOLUTE,
+        "Error to minimise",
+        MEASURE_NAMES,
+        origin=PUBLIC,
+        report_label="Error that is minimised",
+    )
+    """Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. Bound: bias plus mean
+    noise, as in the paper; it is never smaller than the expected error."""
+    # In the unit of a column that other data may not have.
+    own_bound: float | None = own_bound("", placeholder="optional", width=180)
+    """Optional: a bound you use today, in rows per user or in the unit of the column."""
+    # It bounds totals of a column, so it can have been read off only where there were values.
+    lower: float | None = _end_of_totals("Lowest total L", "Lowest total, L")
+    """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
+    upper: float | None = _end_of_totals("Highest total U", "Highest total, U")
+    """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
+    # Whoever moves it until its curve touches the best one has read it off the data.
+    own_share: float = number(
+        0.99, "Your own quantile", (0.0, 1.0), name="your own quantile", place=Place.TAB
+    )
+    """The bound is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed."""
+    runs: int = number(
+        1000,
+        "Runs of each point",
+        (2, strategies.MAX_RUNS),
+        name="the number of runs",
+        origin=PUBLIC,
+        place=Place.TAB,
+    )
+    seed: int = number(0, "Seed", (0, 2**32 - 1), origin=PUBLIC, place=Place.TAB)
+    highest_total: float | None = number(
+        None,
+        "Highest total of one user",
+        HIGHEST_RANGE,
+        name="the highest total",
+        origin=PUBLIC,
+        renewed=True,
+        report_label="Highest total, for a private draw",
+        width=230,
+        place=Place.CARD,
+    )
+    """Public: from what the quantity is. No bound above it is drawn. For the private draw alone."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    summed: Summed = Summed.ROWS
-    mechanism: NoiseKind = NoiseKind.LAPLACE
-    delta: float | None = None
-    measure: Measure = Measure.ABSOLUTE
-    own_bound: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    own_share: float = 0.99
-    runs: int = 1000
-    seed: int = 0
-    highest_total: float | None = None
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-                noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
-            if self.delta is not None:
-                problems.between(*DELTA_RANGE, delta=self.delta)
-            self._check_bounds(problems)
-            problems.between(0.0, 1.0, **{"your own quantile": self.own_share})
-            problems.whole(2, strategies.MAX_RUNS, **{"the number of runs": self.runs})
-            problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
-
-    def _check_bounds(self, problems: Problems) -> None:
-        if self.highest_total is not None:
-            problems.between(*HIGHEST_RANGE, **{"the highest total": self.highest_total})
+    def _check_together(self, problems: Problems) -> None:
         if self.own_bound is not None:
             if self.summed is Summed.ROWS:
                 problems.whole(0, MAX_SIZE, **{"your own bound": self.own_bound})

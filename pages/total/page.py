@@ -4,10 +4,11 @@ import streamlit as st
 
 from dpcore.common.wording import plain
 from dpcore.total.answer import refused, words
+from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared.base import keys
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session, stand_ins
-from pages.total import cached, inputs, tabs
+from pages.total import cached, tabs
 from pages.total.question import QUESTION
 
 GROUPED = "Per group (GROUP BY): a page of its own"
@@ -16,14 +17,18 @@ data = session.dataset()
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer; for totals of both signs, the offer to clip them to [L, U]."""
-    inputs.start()
-    held = cached.held_totals(data.digest, st.session_state[QUESTION.key("summed")], data)
+
+    def totals() -> UserTotals:
+        return cached.held_totals(data.digest, st.session_state[QUESTION.key("summed")], data)
+
+    parameters: TotalParameters | None = inputs.read(
+        QUESTION, places, hidden=lambda name: name in ("lower", "upper") and totals().signed is None
+    )
+    if parameters is None:
+        return
+    held = totals()
     signed = held.signed is not None
-    inputs.show(places, signed)
     with places.notes:
-        parameters = inputs.parameters()
-        if parameters is None:
-            return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         if why := refused(held):
             st.info(plain(why, 400), icon=":material/info:")

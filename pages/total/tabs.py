@@ -15,11 +15,11 @@ from dpcore.total.paper import FIGURES
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.strategies import StrategyPoints, simulate_strategies
 from pages.shared.card import cards
-from pages.shared.fields import jobs
+from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import paper, plots
-from pages.total import cached, inputs
+from pages.total import cached
 from pages.total.question import QUESTION
 
 
@@ -48,7 +48,9 @@ def _strategies(data: Dataset, answer: Answer) -> None:
         "nearly all noise, at larger ε nearly all bias, and its curve is flat there. The best bound moves with ε. "
         "*This is figure 1 of Amin et al. 2019, drawn for your data.*"
     )
-    start = inputs.strategies()
+    columns = fields.columns(QUESTION, [4, 4, 3, 4], "own_share", "runs", "seed")
+    with columns[3]:
+        start = st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
     parameters, problem = answer.parameters, answer.found.problem
     curves = cached.strategy_curves(data, parameters, problem)
     question = _simulated_question(data, parameters)

@@ -12,6 +12,7 @@ from dpcore.answer.against import Against
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
+from dpcore.common.parameters import fields_beside_data
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -231,7 +232,7 @@ def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
     )
 
 
-NOT_COMPARED = ("own_bound", "highest_total", "own_share", "runs", "seed")
+NOT_COMPARED = fields_beside_data(TotalParameters)
 """What nothing depends on that is found."""
 
 

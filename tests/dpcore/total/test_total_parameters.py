@@ -88,9 +88,9 @@ def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     ("fields", "sentence"),
     [
         ({"epsilon": 0.0}, "epsilon must lie between"),
-        ({"mechanism": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
-        ({"delta": 1e-6}, "Laplace noise has no delta"),
-        ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
+        ({"mechanism": NoiseKind.GAUSSIAN}, "δ is missing. Enter a number"),
+        ({"delta": 1e-6}, 'δ goes only with "Gaussian" as the mechanism'),
+        ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "δ must lie between"),
         ({"own_bound": 2.5}, "your own bound must be a whole number"),
         ({"own_bound": -1.0, "summed": Summed.VALUES}, "your own bound must lie between"),
         ({"lower": 1.0}, "L and U go together"),
@@ -114,7 +114,17 @@ def test_all_problems_come_at_once():
 
 def test_as_fields_and_back():
     parameters = TotalParameters(
-        0.1, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-9, Measure.RMSE, 0.1 + 0.2, -1.0, 5.0, 0.999, 10, 4
+        0.1,
+        Summed.VALUES,
+        mechanism=NoiseKind.GAUSSIAN,
+        delta=1e-9,
+        measure=Measure.RMSE,
+        own_bound=0.1 + 0.2,
+        lower=-1.0,
+        upper=5.0,
+        own_share=0.999,
+        runs=10,
+        seed=4,
     )
     assert from_fields(TotalParameters, to_fields(parameters)) == parameters
 
