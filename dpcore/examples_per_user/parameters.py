@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import PUBLIC, Option, Parameters, Place, choice, number, own_bound
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE
 
@@ -31,55 +30,59 @@ NOT_COVERED = (
 )
 
 
-class Way(enum.Enum):
+class Way(Option):
     """Who is drawn in a step."""
 
-    BOTH = "both"
-    EXAMPLES = "examples"
-    USERS = "users"
+    BOTH = "both", "The better"
+    EXAMPLES = "examples", "Examples"
+    USERS = "users", "Users"
 
 
+# Batch, steps and δ are constants of the training, which are fixed before the data are seen.
 @dataclass(frozen=True)
-class ExamplesParameters:
-    """The question on the page, without the data.
+class ExamplesParameters(Parameters):
+    """The question on the page, without the data."""
 
-    Attributes:
-        epsilon: Privacy budget of the whole training.
-        delta: Likewise; from 1e-15 to 0.1.
-        batch: B, the examples that a step is expected to see, a public constant, at least 1.
-        steps: T, at most `MAX_STEPS`.
-        way: Who is drawn in a step: examples, users, or the better of both.
-        dimension: d, the number of parameters that are trained.
-        alike: r, from 0 to 1: the share of an example's squared gradient that all examples of its user have in common.
-            Never read off private data.
-        own_bound: A number of examples per user to compare with the best one.
-
-    Raises:
-        InvalidInput: All problems at once, in the page's words.
-    """
-
-    epsilon: float
-    delta: float = 1e-6
-    batch: float = 128.0
-    steps: int = 100
-    way: Way = Way.BOTH
-    dimension: int = 1000
-    alike: float = 0.1
-    own_bound: int | None = None
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.between(*DELTA_RANGE, δ=self.delta)
-            problems.between(1.0, 1e12, **{"the expected batch B": self.batch})
-            problems.whole(1, MAX_STEPS, **{"the number of steps T": self.steps})
-            problems.of_kind(Way, **{"the way of sampling": self.way})
-            problems.whole(1, MAX_DIMENSION, **{"the number of parameters d": self.dimension})
-            problems.between(0.0, 1.0, **{"how alike a user's examples are, r,": self.alike})
-            if self.own_bound is not None:
-                problems.whole(1, MAX_SIZE, **{"your own bound": self.own_bound})
-
-    @property
-    def about_data(self) -> ExamplesParameters:
-        """The same without the person's own bound, which does not change the answer."""
-        return replace(self, own_bound=None)
+    delta: float = number(1e-6, "δ", DELTA_RANGE, name="δ", origin=PUBLIC, width=100, place=Place.LINE)
+    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    batch: float = number(
+        128.0,
+        "Batch B",
+        (1.0, 1e12),
+        name="the expected batch B",
+        origin=PUBLIC,
+        is_integer=True,
+        width=100,
+        place=Place.LINE,
+    )
+    """How many examples a step is expected to see. A public constant: it is not computed from the data."""
+    steps: int = number(
+        100,
+        "Steps T",
+        (1, MAX_STEPS),
+        name="the number of steps T",
+        origin=PUBLIC,
+        width=90,
+        place=Place.LINE,
+    )
+    way: Way = choice(Way.BOTH, "Drawn in a step", origin=PUBLIC)
+    """Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a user's
+    gradients clipped."""
+    dimension: int = number(
+        1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d", origin=PUBLIC
+    )
+    """How many numbers are trained. The more there are, the more noise decides."""
+    alike: float = number(
+        0.1,
+        "How alike a user's examples are, r",
+        (0.0, 1.0),
+        name="how alike a user's examples are, r,",
+        origin=PUBLIC,
+        step=0.1,
+    )
+    """The share of an example's squared gradient that all examples of its user have in common: 0 diverse, 1 alike.
+    Guess it, or take it from public data: never read it off private data."""
+    own_bound: int | None = own_bound(
+        "", label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
+    )
+    """A number of examples per user to compare with the best one."""

@@ -10,7 +10,7 @@ from pages.examples_per_user.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.data import own_data
 from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session
 
 data = session.dataset()
@@ -18,15 +18,10 @@ data = session.dataset()
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
-    fields.start(QUESTION)
-    with places.line:
-        fields.draw_all(QUESTION, "delta", "batch", "steps")
-    with places.more("examples_per_user_more"):
-        fields.draw_all(QUESTION, "way", "dimension", "alike")
+    parameters: ExamplesParameters | None = inputs.read(QUESTION, places)
+    if parameters is None:
+        return
     with places.notes:
-        parameters: ExamplesParameters | None = fields.build(QUESTION)
-        if parameters is None:
-            return
         try:
             found = work.find(data, parameters)
         except InvalidInput as refused:
