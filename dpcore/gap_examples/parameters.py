@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import PUBLIC, VALUES, Parameters, Place, choice, number
 from dpcore.gap_examples.two_groups import two_group_problem
 from dpcore.mean import MeanParameters, MeanProblem, VarianceSource
 
@@ -17,56 +19,67 @@ REGRESSION_G = (3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 70, 100)
 NOISE_PER_USER_RANGE = (0.05, 1.5)
 
 
+def _stops(default: int, label: str, stops: tuple[int, ...], **more: Any) -> Any:
+    return number(default, label, stops=stops, place=Place.TAB, **more)
+
+
+SOURCES = VarianceSource.WORST_CASE, VarianceSource.ENTERED
+
+
 @dataclass(frozen=True)
-class GapParameters:
-    """The page's question, one group of fields for each of its steps.
+class GapParameters(Parameters):
+    """The page's question, one group of fields for each of its steps."""
 
-    Attributes:
-        epsilon: Privacy budget for the person's data.
-        variance_source: Where their sigma^2 comes from, values lying in [0, 1]: worst case (1/4) or entered.
-        value_variance: sigma^2 where it is entered, 0 to 1/4.
-        g: Of theorem 2, one of `THEOREM_G`.
-        light_users: Light users of two groups, in per cent (p), 1 to 99.
-        heavy_size: R, how many times as many rows a heavy user has, one of `HEAVY_SIZES`.
-        light_size: s, rows of a light user, one of `LIGHT_SIZES`.
-        noise_per_user: t, in `NOISE_PER_USER_RANGE`.
-        example: Of linear regression, 1 or 3.
-        regression_g: Its g, one of `REGRESSION_G`.
+    variance_source: VarianceSource = choice(
+        VarianceSource.WORST_CASE,
+        "Variance of a value, σ²",
+        {source: source.label for source in SOURCES},
+        report_label="Variance of one row's value, values in [0, 1]",
+        origin=PUBLIC,
+        place=Place.LINE,
+    )
+    """How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your
+    σ² by B² to enter it."""
+    value_variance: float | None = number(
+        None,
+        "σ², values in [0, 1]",
+        name="σ²",
+        report_label="Variance entered",
+        origin=VALUES,
+        initial=0.1,
+        width=160,
+        place=Place.LINE,
+        only_with=("variance_source", (VarianceSource.ENTERED,)),
+    )
+    g: int = _stops(10, "g: g users with 1 row, g users with g rows", THEOREM_G, name="g", origin=PUBLIC)
+    # Whoever looks at private data may set the made-up users beside them to what these have.
+    light_users: int = number(
+        50, "Light users, p (%)", (1, NUM_USERS - 1), slider=(1, NUM_USERS - 1, 1), place=Place.TAB
+    )
+    """The others, q = 1 − p, are heavy."""
+    heavy_size: int = _stops(10, "Rows of a heavy user, R times a light one's", HEAVY_SIZES, name="R")
+    light_size: int = _stops(1, "Rows of a light user, s", LIGHT_SIZES)
+    noise_per_user: float = number(
+        0.6,
+        "Noise per user, t = ρ / m",
+        NOISE_PER_USER_RANGE,
+        slider=(*NOISE_PER_USER_RANGE, 0.01),
+        place=Place.TAB,
+    )
+    """t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users."""
+    example: int = choice(
+        1,
+        "Instance",
+        {1: "Example 1: far points", 3: "Example 3: all of length 1"},
+        origin=PUBLIC,
+        place=Place.TAB,
+    )
+    regression_g: int = _stops(5, "g", REGRESSION_G, name="g of the instance", origin=PUBLIC)
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    variance_source: VarianceSource = VarianceSource.WORST_CASE
-    value_variance: float | None = None
-    g: int = 10
-    light_users: int = 50
-    heavy_size: int = 10
-    light_size: int = 1
-    noise_per_user: float = 0.6
-    example: int = 1
-    regression_g: int = 5
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if self.variance_source is VarianceSource.FROM_VALUES:
-                problems.add("variance_source must be worst or entered here")
-            else:
-                with problems.collecting():
-                    self.mean_parameters()
-            for name, value, choices in (
-                ("g", self.g, THEOREM_G),
-                ("heavy_size", self.heavy_size, HEAVY_SIZES),
-                ("light_size", self.light_size, LIGHT_SIZES),
-                ("example", self.example, (1, 3)),
-                ("regression_g", self.regression_g, REGRESSION_G),
-            ):
-                if value not in choices:
-                    known = ", ".join(f"{choice:,}" for choice in choices)
-                    problems.add(f"{name} must be one of {known}; got {str(value)[:40]}")
-            problems.whole(1, NUM_USERS - 1, light_users=self.light_users)
-            problems.between(*NOISE_PER_USER_RANGE, noise_per_user=self.noise_per_user)
+    def _check_together(self, problems: Problems) -> None:
+        if self.variance_source is VarianceSource.ENTERED:
+            with problems.collecting():
+                self.mean_parameters()
 
     def mean_parameters(self) -> MeanParameters:
         """The question on the person's data, as on the page Mean, values lying in [0, 1]."""

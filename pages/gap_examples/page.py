@@ -1,22 +1,25 @@
 """What weights gain: the person's data, the paper's example and bound, and the sharp bound."""
 
+from collections.abc import Collection
+
 import streamlit as st
 
-from pages.gap_examples import cached, checks, inputs, proof
+from dpcore.gap_examples.parameters import GapParameters
+from pages.gap_examples import cached, checks, proof
 from pages.gap_examples.question import QUESTION
 from pages.mean import elsewhere
 from pages.mean.question import QUESTION as MEAN
 from pages.shared.base import keys
 from pages.shared.fields import setting
-from pages.shared.screen import answer_tabs, layout, plots
-from pages.shared.session import session
+from pages.shared.screen import answer_tabs, inputs, layout, plots
+from pages.shared.session import session, stand_ins
 
 data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer on the person's data; examples stand in tabs."""
-    parameters = inputs.read(places)
+    parameters: GapParameters | None = inputs.read(QUESTION, places, ask_first=say_cleared)
     if parameters is None:
         return
     answer = cached.gap_answer(data, parameters, ends())
@@ -42,6 +45,13 @@ def body(places: layout.Places) -> None:
         behind=proof.show_behind,
     )
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+
+
+def say_cleared(unused: Collection[str]) -> bool:
+    """Say why the variance is empty, if a release emptied it."""
+    if "value_variance" not in unused:
+        stand_ins.say_cleared({QUESTION.key("value_variance"): "σ²"})
+    return False
 
 
 def ends() -> tuple[float, float] | None:

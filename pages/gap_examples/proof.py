@@ -21,7 +21,7 @@ from dpcore.gap_examples.two_groups import (
     theorem_2_problem,
     whole_cap_limit,
 )
-from pages.gap_examples import cached, inputs
+from pages.gap_examples import cached
 from pages.gap_examples.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields
@@ -115,7 +115,8 @@ def show_two_groups(parameters: GapParameters) -> None:
         "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
         "and watch the dotted curve rise to a limit."
     )
-    inputs.two_groups()
+    with st.grid(3, min_column_width=220):
+        fields.draw_all(QUESTION, "light_users", "heavy_size", "light_size")
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
     plots.draw(core_plots.two_groups(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT

@@ -46,10 +46,10 @@ def test_parameters_survive_a_link(g: int, heavy_size: int) -> None:
         ("g", 4, "must be one of"),
         ("light_users", 100, "between 1 and 99"),
         ("heavy_size", 6, "must be one of"),
-        ("noise_per_user", math.nan, "noise_per_user"),
+        ("noise_per_user", math.nan, "the noise per user, t = ρ / m must lie"),
         ("example", 2, "must be one of"),
-        ("variance_source", VarianceSource.FROM_VALUES, "worst or entered"),
-        ("value_variance", 0.1, "its source is not"),
+        ("variance_source", VarianceSource.FROM_VALUES, "must be one of worst, entered"),
+        ("value_variance", 0.1, 'σ² goes only with "Entered"'),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
