@@ -82,7 +82,7 @@ class Table:
         delta = DELTA if noise is NoiseKind.GAUSSIAN else None
         return PlanParameters(
             epsilon,
-            self.lines,
+            lines=self.lines,
             noise=noise,
             delta=delta,
             lower=self.lower,

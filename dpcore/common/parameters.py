@@ -169,9 +169,11 @@ class Field:
         """Record what is wrong with a value that applies."""
         allowed = self.stops or tuple(self.options or ())
         if allowed and value not in allowed:
-            options = ", ".join(str(getattr(option, "value", f"{option:,}")) for option in allowed)
+            options = ", ".join(
+                f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
+            )
             problems.add(f"{self.name} must be one of {options}; got {shown(value)}")
-        elif value is None and self.only_with is not None and self.limits is not None:
+        elif value is None and self.only_with is not None:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
         elif self.limits is not None and (value is not None or self.is_required):
             if int in (typing.get_args(hint) or (hint,)):
@@ -201,13 +203,13 @@ def number(default: float | None, label: str, limits: tuple[float, float] | None
         limits: Smallest and largest value; None if the class checks the value itself.
         **more: Further attributes of `Field`.
     """
-    required = default is not None or "only_with" in more
+    required = more.pop("is_required", default is not None or "only_with" in more)
     return _declare(default, label, limits=limits, is_required=required, **more)
 
 
-def range_end(default: float | None, label: str, **more: Any) -> Any:
+def range_end(default: float | None, label: str, name: str = "", **more: Any) -> Any:
     """Declare one end of the range that values are clamped to; every release states it."""
-    name = label[:1].lower() + label[1:]
+    name = name or label[:1].lower() + label[1:]
     return number(default, label, name=name, origin=FieldOrigin.VALUES, published=True, **more)
 
 
@@ -220,18 +222,18 @@ def own_bound(unit: str, label: str = "Compare your own bound", **more: Any) -> 
 
 
 def choice(default: Any, label: str, options: Mapping[Any, str] | None = None, **more: Any) -> Any:
-    """Declare one of several values; ``options`` has the label of each if they are no `Option`."""
-    labels = {option: option.label for option in type(default)} if options is None else options
-    return _declare(default, label, options=labels, is_required=False, **more)
+    """Declare one of several values; ``options`` has the label of each, by default those of the enum."""
+    if options is None:
+        options = {option: getattr(option, "label", option.value) for option in type(default)}
+    return _declare(default, label, options=options, is_required=False, **more)
 
 
 def noise_kind(label: str = "Noise", **more: Any) -> Any:
     """Declare the noise of a release."""
-    labels = {kind: kind.value for kind in NoiseKind}
-    return choice(NoiseKind.LAPLACE, label, labels, origin=PUBLIC, shared="noise", **more)
+    return choice(NoiseKind.LAPLACE, label, origin=PUBLIC, shared="noise", **more)
 
 
-def gaussian_delta(limits: tuple[float, float], noise: str, **more: Any) -> Any:
+def gaussian_delta(limits: tuple[float, float] | None, noise: str, **more: Any) -> Any:
     """Declare the δ that Gaussian noise needs; ``noise`` is the field of the noise."""
     return number(
         None,
@@ -255,6 +257,19 @@ def text(default: str, label: str, **more: Any) -> Any:
 def flag(default: bool, label: str, **more: Any) -> Any:
     """Declare a switch."""
     return _declare(default, label, is_required=False, **more)
+
+
+def declared_in(kind: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
+    """Declare a field as another parameters class does, with these changes."""
+    declared = fields_by_name(kind)[name]
+    help_text = declared_fields(kind)[name].help
+    metadata = {DECLARATION: replace(declared.metadata[DECLARATION], help=help_text, **changes)}
+    return field(default=declared.default if default is UNSET else default, metadata=metadata)
+
+
+def fields_by_name(kind: Any) -> Mapping[str, Any]:
+    """Return the dataclass fields of a class by name."""
+    return {f.name: f for f in fields(kind)}
 
 
 def declared_fields(kind: Any) -> Mapping[str, Field]:
@@ -312,7 +327,7 @@ class Parameters:
                     continue
                 if applies(declared.only_with, self.__getattribute__):
                     declared.check(problems, value, hints[name])
-                elif value is not None and type(self).__dataclass_fields__[name].default is None:
+                elif value is not None and fields_by_name(self)[name].default is None:
                     problems.add(_misplaced(declared, declared_fields(type(self))))
             self._check_together(problems)
 

@@ -77,7 +77,7 @@ class GapParameters(Parameters):
     regression_g: int = _stops(5, "g", REGRESSION_G, name="g of the instance", origin=PUBLIC)
 
     def _check_together(self, problems: Problems) -> None:
-        if self.variance_source is VarianceSource.ENTERED:
+        if self.value_variance is not None:
             with problems.collecting():
                 self.mean_parameters()
 

@@ -133,19 +133,17 @@ class MeanParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
-            if self.variance_source is VarianceSource.ENTERED:
-                self._check_variance(problems)
+            if self.value_variance is not None:
+                self._check_variance(problems, self.value_variance)
 
-    def _check_variance(self, problems: Problems) -> None:
-        if self.value_variance is None:
-            problems.add("enter the variance of one row's value")
-        elif problems.non_negative(**{"σ²": self.value_variance}):
+    def _check_variance(self, problems: Problems, variance: float) -> None:
+        if problems.non_negative(**{"σ²": variance}):
             most = self.largest_variance
-            if self.value_variance > most * (1.0 + 1e-12):
+            if variance > most * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
                     f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.value_variance)}"
+                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(variance)}"
                 )
 
     @cached_property

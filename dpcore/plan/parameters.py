@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dpcore import mean
-from dpcore.common import noise_error, text_fields
-from dpcore.common.alike import ASSUMED_SHARE
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.parameters import (
+    PUBLIC,
+    Option,
+    Parameters,
+    Place,
+    choice,
+    declared_in,
+    gaussian_delta,
+    noise_kind,
+    range_end,
+    text,
+)
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
 from dpcore.plan import lines
@@ -23,12 +32,12 @@ LONGEST = 2000
 """Characters of all lines together."""
 
 
-class Objective(enum.Enum):
+class Objective(Option):
     """By what the best plan is best."""
 
-    SUM = "least sum"
-    LARGEST = "least largest"
-    REACH = "least epsilon"
+    SUM = "least sum", "Least sum"
+    REACH = "least epsilon", "Least ε"
+    LARGEST = "least largest", "Least largest"
 
 
 def usual(data: Dataset) -> Mapping[str, Any]:
@@ -37,78 +46,86 @@ def usual(data: Dataset) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class PlanParameters:
+class PlanParameters(Parameters):
     """What a person chooses on the Plan page: everything but the data.
 
     What is left out about a mean stands for what it was before users could differ: rows are independent draws, with the
     variance of the values at hand. What page and call take is `usual`.
-
-    Attributes:
-        epsilon: Privacy budget of all lines together, in `dpcore.common.checks.EPSILON_RANGE`; where the least epsilon
-            is asked for, it is found and this one is not used.
-        lines: What is released, parted by semicolons: ``users``, ``rows``, ``sum``, ``mean``, ``median``,
-            ``quantile 0.9``, ``users per group``, ``rows per group``, ``sums per group``; each may go on with a wanted
-            error (``within 5%`` of its value, of a quantile of the rows; ``within 12`` in its unit) and a ``weight 2``.
-        objective: The least sum of squared errors over wanted errors, the least of the largest of them, or the least
-            epsilon at which every line has its wanted error.
-        noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
-        delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
-        lower: Least value of a row, public; with ``upper`` where a mean or a quantile is among the lines.
-        upper: Greatest value of a row, public.
-        program: Which library draws the noise. Quantiles are for OpenDP and plain Python,
-            and PipelineDP is for Laplace noise.
-        target: Whether a mean is to come close to that of this very table, or to that of the population.
-        variance_source: Where sigma^2, the variance of one row's value, comes from for a mean. Where it is the values,
-            and the mean of this very table is wanted, the values are read themselves: nothing is assumed of users then.
-        value_variance: sigma^2 where it is entered, in the values' unit squared.
-        likeness: How alike rows of one user are taken to be for a mean.
-        user_share: rho in [0, 1] where it is entered: the share of sigma^2 that lies between users.
-
-    Raises:
-        InvalidInput: All problems at once.
     """
 
-    epsilon: float
-    lines: str = field(default=FIRST_LINES, metadata={text_fields.LONGEST: LONGEST})
-    objective: Objective = Objective.SUM
-    noise: NoiseKind = NoiseKind.LAPLACE
-    delta: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    program: Program = Program.PYTHON
-    target: Target = Target.POPULATION
-    variance_source: VarianceSource = VarianceSource.FROM_VALUES
-    value_variance: float | None = None
-    likeness: Likeness = Likeness.INDEPENDENT
-    user_share: float = ASSUMED_SHARE
+    delta: float | None = gaussian_delta(None, "noise", place=Place.LINE)
+    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
+    lines: str = text(FIRST_LINES, "Numbers to release", origin=PUBLIC, max_length=LONGEST, place=Place.LINE)
+    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
+    ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
+    quantile of the rows; ``within 12`` in its unit) and a ``weight 2``."""
+    lower: float | None = range_end(
+        None,
+        "Lowest, L",
+        "lowest value L",
+        report_label="Lowest value, L",
+        width=102,
+        shared="lower",
+        is_required=True,
+        place=Place.LINE,
+    )
+    """Values below count as L. Public: from what the quantity is, not from data."""
+    upper: float | None = range_end(
+        None,
+        "Highest, U",
+        "highest value U",
+        report_label="Highest value, U",
+        width=102,
+        shared="upper",
+        is_required=True,
+        place=Place.LINE,
+    )
+    """Values above count as U. Public: from what the quantity is, not from data."""
+    objective: Objective = choice(Objective.SUM, "Best plan", origin=PUBLIC, report_label="Best by")
+    """Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. Least
+    largest: error over wanted error; every number needs a wanted error of its own."""
+    noise: NoiseKind = noise_kind("Mechanism")
+    """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
+    program: Program = choice(
+        Program.PYTHON, "Noise as drawn by", origin=PUBLIC, report_label="Program", as_list=True, width=180
+    )
+    """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
+    # Beside other numbers it is to be said what these are about.
+    target: Target = declared_in(
+        MeanParameters, "target", label="A mean is that of", report_label="A mean is that of"
+    )
+    variance_source: VarianceSource = declared_in(
+        MeanParameters, "variance_source", VarianceSource.FROM_VALUES, label="Known of its values"
+    )
+    value_variance: float | None = declared_in(MeanParameters, "value_variance")
+    likeness: Likeness = declared_in(MeanParameters, "likeness")
+    user_share: float = declared_in(MeanParameters, "user_share")
 
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-                noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
-            problems.of_kind(Objective, objective=self.objective)
-            problems.of_kind(Program, program=self.program)
-            asked = self._check_lines(problems)
-            ranged = [line.what for line in asked if line.released.ranged]
-            in_order = False
-            if (self.lower is None) != (self.upper is None):
-                problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
-            elif self.lower is not None:
-                if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-                    in_order = problems.ascending(lower=self.lower, upper=self.upper)
-            elif ranged:
-                problems.add(
-                    f"{ranged[0]} needs the range of a value",
-                    remedy="Enter lower and upper, from what the quantity is and not from data",
-                )
-            self._check_program(problems, asked)
-            self._check_mean(problems, asked if in_order else ())
-            unsaid = [line.what for line in asked if line.wanted is None]
-            if self.objective is Objective.LARGEST and unsaid:
-                problems.add(
-                    f"the largest error over wanted error needs a wanted error in every line; {unsaid[0]} has none",
-                    remedy="With one relative error for all, the hardest line would get nearly everything",
-                )
+    def _check_together(self, problems: Problems) -> None:
+        if self.noise is NoiseKind.GAUSSIAN and self.delta is not None:
+            problems.inside(0.0, 1.0, δ=self.delta)
+        asked = self._check_lines(problems)
+        ranged = [line.what for line in asked if line.released.ranged]
+        in_order = False
+        if (self.lower is None) != (self.upper is None):
+            problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
+        elif self.lower is not None:
+            if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
+                in_order = problems.ascending(lower=self.lower, upper=self.upper)
+        elif ranged:
+            problems.add(
+                f"{ranged[0]} needs the range of a value",
+                remedy="Enter lower and upper, from what the quantity is and not from data",
+            )
+        self._check_program(problems, asked)
+        self._check_mean(problems, asked if in_order else ())
+        unsaid = [line.what for line in asked if line.wanted is None]
+        if self.objective is Objective.LARGEST and unsaid:
+            problems.add(
+                f"the largest error over wanted error needs a wanted error in every line; {unsaid[0]} has none",
+                remedy="With one relative error for all, the hardest line would get nearly everything",
+            )
 
     def _check_lines(self, problems: Problems) -> tuple[Line, ...]:
         if not isinstance(self.lines, str):
@@ -136,9 +153,7 @@ class PlanParameters:
             )
 
     def _check_mean(self, problems: Problems, asked: tuple[Line, ...]) -> None:
-        kinds = problems.of_kind(Target, target=self.target)
-        kinds &= problems.of_kind(VarianceSource, variance_source=self.variance_source)
-        kinds &= problems.of_kind(Likeness, likeness=self.likeness)
+        kinds = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
         if kinds and any(line.released is Released.MEAN for line in asked):
             with problems.collecting():
                 self.of_mean  # noqa: B018 - it says what does not hold together.

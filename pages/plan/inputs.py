@@ -9,58 +9,42 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.noise_error import NoiseKind
-from dpcore.mean import Likeness, Target, VarianceSource
+from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.lines import Released
 from dpcore.plan.parameters import PlanParameters
-from pages.plan.question import QUESTION
-from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.plan.question import ENDS, OF_MEAN, QUESTION
+from pages.shared.screen import inputs, layout
 
 RELEASE, QUANTILE, WANTED, WEIGHT = "Release", "q", "Wanted error", "Weight"
+FIELDS_OF_MEAN = (*OF_MEAN, "value_variance", "user_share")
 EDITOR_WIDTH = 480
 """Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
 
 
 def read(places: layout.Places) -> PlanParameters | None:
     """Show the inputs. Returns None, with the sentences on the page, where they do not hold together."""
-    fields.start(QUESTION)
-    state = st.session_state
-    gaussian = state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
-    if not gaussian:
-        # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-        fields.refill(QUESTION, "delta")
-    with places.line:
-        if gaussian:
-            fields.draw(QUESTION, "delta")
+    state, key = st.session_state, QUESTION.key
+
+    def is_hidden(name: str) -> bool:
+        asked = lines.read(state[key("lines")], Problems())
+        if name in ENDS:
+            return not any(line.released.ranged for line in asked)
+        has_mean = any(line.released is Released.MEAN for line in asked)
+        of_table = state[key("target")] is Target.TABLE
+        reads_table = of_table and state[key("variance_source")] is VarianceSource.FROM_VALUES
+        return name in FIELDS_OF_MEAN and (
+            not has_mean or (reads_table and name in ("likeness", "user_share"))
+        )
+
+    def draw_editor() -> None:
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _editor()
-        asked = lines.read(state[QUESTION.key("lines")], Problems())
-        ranged = any(line.released.ranged for line in asked)
-        if ranged:
-            fields.draw_all(QUESTION, "lower", "upper")
-    with places.more("plan_more"):
-        fields.draw_all(QUESTION, "objective", "noise", "program")
-        entered = any(line.released is Released.MEAN for line in asked) and _of_mean()
-    with places.notes:
-        unused = (*(() if gaussian else ("delta",)), *(() if ranged else ("lower", "upper")))
-        unused = (*unused, *(() if entered else ("value_variance",)))
-        found: PlanParameters | None = fields.build(QUESTION, unused=unused)
-    return found
 
-
-def _of_mean() -> bool:
-    """What a mean assumes, as on *Mean*, whose settings these are. Returns whether the variance is entered."""
-    fields.refill(QUESTION, "user_share")
-    of_table = fields.draw(QUESTION, "target") is Target.TABLE
-    source = fields.draw(QUESTION, "variance_source")
-    if source is VarianceSource.ENTERED:
-        fields.draw(QUESTION, "value_variance")
-    reads_table = of_table and source is VarianceSource.FROM_VALUES
-    if not reads_table and fields.draw(QUESTION, "likeness") is not Likeness.INDEPENDENT:
-        fields.draw(QUESTION, "user_share")
-    return source is VarianceSource.ENTERED
+    parameters: PlanParameters | None = inputs.read(
+        QUESTION, places, hidden=is_hidden, widgets={"lines": draw_editor}
+    )
+    return parameters
 
 
 def _editor() -> None:

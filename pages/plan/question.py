@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from dpcore.common.parameters import UNSET, declared_fields
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import MeanParameters
-from dpcore.plan.budget import Program
-from dpcore.plan.parameters import FIRST_LINES, LONGEST, Objective, PlanParameters, usual
-from pages.shared.base.question import (
-    HIGHEST,
-    LOWEST,
-    NOISE,
-    NOT_FROM_DATA,
-    SHARED_DELTA,
-    Facet,
-    From,
-    Question,
-    public,
-)
-from pages.shared.base.round_numbers import rounded_out
+from dpcore.plan.parameters import FIRST_LINES, PlanParameters, usual
+from pages.shared.base.proposals import propose_range, propose_settings
+from pages.shared.base.question import Facet, From, Question
+
+OF_MEAN = ("variance_source", "likeness", "target")
+"""Settings of a mean that follow from the data, as `dpcore.plan.parameters.usual` has them."""
+ENDS = ("lower", "upper")
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,10 +20,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
 
     What the person chose stays; but that private values may be read was said of other data, and is asked anew.
     """
-    found: dict[str, Any] = {}
-    for name, value in usual(data).items():
-        if (data.is_private and name != "target") or now[name] == now[f"{name}_proposed"]:
-            found |= {name: value, f"{name}_proposed": value}
+    found = propose_settings(now, usual(data), OF_MEAN[:2] if data.is_private else ())
     ranged = data.values is not None and not data.is_private and data.release is None
     if now["lines"] in (
         None,
@@ -47,20 +34,8 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
         if data.pairs is not None and data.contribution is Contribution.ROWS:
             asked.append("rows per group")
         found |= {"lines": "; ".join(asked), "lines_proposed": "; ".join(asked)}
-    if data.release is not None or (now["lower"], now["upper"]) not in (now["proposed"], (None, None)):
-        return found
-    low, high = None, None
-    if ranged and data.values is not None:
-        low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    return found | {"lower": low, "upper": high, "proposed": (low, high)}
+    return found | propose_range(data, now, ENDS)
 
-
-OF_MEAN = ("target", "variance_source", "likeness", "user_share", "value_variance")
-ASSUMED = {
-    name: replace(declared_fields(MeanParameters)[name], initial=UNSET if name != "value_variance" else 0.1)
-    for name in OF_MEAN
-}
-"""What a mean among the lines assumes, declared by *Mean*."""
 
 QUESTION = Question(
     name="plan",
@@ -74,55 +49,17 @@ QUESTION = Question(
     release="Several numbers from one budget",
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
     parameters=PlanParameters,
-    fields={
-        # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-        "lines": public("Numbers to release", report_label="Numbers to release", max_length=LONGEST),
-        "objective": public(
-            "Best plan",
-            "Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. "
-            "Least largest: error over wanted error; every number needs a wanted error of its own.",
-            report_label="Best by",
-            options={
-                Objective.SUM: "Least sum",
-                Objective.REACH: "Least ε",
-                Objective.LARGEST: "Least largest",
-            },
-        ),
-        "noise": replace(
-            NOISE,
-            label="Mechanism",
-            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares "
-            "both.",
-        ),
-        "delta": SHARED_DELTA,
-        "lower": replace(LOWEST, help=f"Values below count as L. {NOT_FROM_DATA}"),
-        "upper": replace(HIGHEST, help=f"Values above count as U. {NOT_FROM_DATA}"),
-        "program": public(
-            "Noise as drawn by",
-            "Errors are those of the noise that its program draws: libraries split the budget of a mean in halves.",
-            report_label="Program",
-            options={program: program.value for program in Program},
-            as_list=True,
-            width=180,
-        ),
-        **ASSUMED,
-        # Beside other numbers it is to be said what these are about.
-        "target": replace(ASSUMED["target"], label="A mean is that of", report_label="A mean is that of"),
-        "variance_source": replace(ASSUMED["variance_source"], label="Known of its values"),
-    },
     also=From.PUBLIC.each(
         "tabs",
         "lines_proposed",
         "proposed",
-        "target_proposed",
-        "variance_source_proposed",
-        "likeness_proposed",
+        *(f"{name}_proposed" for name in OF_MEAN),
         "editor_round",
         "editor_base",
         "editor_",
         "written",
     ),
     propose=propose,
-    proposed=("lines", "lower", "upper", "target", "variance_source", "likeness"),
+    proposed=("lines", *ENDS, *OF_MEAN),
     plans=True,
 )

@@ -24,7 +24,7 @@ def _share(found: PlanFound) -> str:
     return wording.percent(float(found.needed[found.eater] / found.needed.sum()))
 
 
-_BEGIN = PlanParameters(1.0, "users; rows; sum; mean; rows per group", lower=0.0, upper=100.0)
+_BEGIN = PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,

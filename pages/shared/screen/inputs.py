@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ def read(
     *,
     options: Mapping[str, tuple[Any, ...]] | None = None,
     hidden: Callable[[str], bool] = lambda name: False,
+    widgets: Mapping[str, Callable[[], object]] | None = None,
     more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
 ) -> Any | None:
@@ -28,12 +30,14 @@ def read(
         question: The question, whose parameters class declares its fields.
         places: Where the page draws.
         options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
-        hidden: Returns True for a field that these data leave no use for; its value stays as it is.
+        hidden: Returns True for a field that has no use now. It is left out if it is None by default.
+        widgets: Draws a field in place of its own widget.
         more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
     """
+    assert question.parameters is not None
     fields.start(question)
-    options = options or {}
+    options, widgets = options or {}, widgets or {}
     for name, choices in options.items():
         if _value(question, name) not in choices:
             st.session_state[question.key(name)] = choices[0]
@@ -43,7 +47,11 @@ def read(
 
     def draw(place: Place) -> None:
         for name in question.placed(place):
-            if name not in unused and not hidden(name):
+            if name in unused or hidden(name):
+                continue
+            if name in widgets:
+                widgets[name]()
+            else:
                 enabled = _applies(question, question.fields[name].enabled_with)
                 fields.draw(question, name, options=options.get(name), disabled=not enabled)
 
@@ -58,6 +66,9 @@ def read(
             return None
         # A refused field that stands elsewhere leaves the answer standing.
         aside = question.placed(Place.OWN, Place.CARD, Place.TAB)
+        unused += [
+            f.name for f in dataclasses.fields(question.parameters) if f.default is None and hidden(f.name)
+        ]
         return fields.build(question, unused=unused, aside=aside)
 
 

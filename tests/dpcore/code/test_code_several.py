@@ -141,7 +141,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
         return scale if dp.m.make_laplace(*space, scale=scale).map(1) <= share else math.nextafter(scale, 9e9)
 
     data = samples.load("shop-events")
-    parameters = PlanParameters(1.0, "users; rows; sum", program=Program.OPENDP)
+    parameters = PlanParameters(1.0, lines="users; rows; sum", program=Program.OPENDP)
     lines = drawn(data, parameters, table.planned(data, parameters), [0.1, 0.2, 0.7])
     asked = program_of(data, parameters, lines)
     assert asked is not None
@@ -243,7 +243,9 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(
     data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
     assert data is not None
     parameters = PlanParameters(
-        1000.0, "rows; sum; users per group; rows per group; sums per group", program=Program[library.name]
+        1000.0,
+        lines="rows; sum; users per group; rows per group; sums per group",
+        program=Program[library.name],
     )
     lines = drawn(data, parameters, table.planned(data, parameters), [0.2] * 5)
     assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
@@ -283,7 +285,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     assert data is not None
     what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
-        1000.0, what, lower=-50.0, upper=50.0, program=Program[library.name], **usual(data)
+        1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **usual(data)
     )
     lines = drawn(
         data, parameters, table.planned(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
@@ -358,7 +360,7 @@ def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
     data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
     assert data is not None
     parameters = PlanParameters(
-        900.0, "rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
+        900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
     )
     asked = program_of(data, parameters, drawn(data, parameters, table.planned(data, parameters), [0.3] * 3))
     assert asked is not None

@@ -94,7 +94,7 @@ def test_what_does_not_matter_is_left_out() -> None:
         ({"vc_dimension": 2.5}, "The VC dimension d must be a whole number"),
         ({"failure_probability": 1.0}, "The failure probability δ must lie between 1e−12 and 0.999"),
         ({"privacy_constant": -1.0}, "The noise factor C must lie"),
-        ({"privacy_form": PrivacyForm.OWN}, "The power of F must lie between 0.001 and 10"),
+        ({"privacy_form": PrivacyForm.OWN}, "The power of F is missing. Enter a number"),
         ({"privacy_power": 2.0}, 'The power of F goes only with "Power" as the privacy term F'),
         ({"finite_sample_constant": float("nan")}, "The finite-sample constant must"),
         ({"own_cap": 0}, "Your own bound must be a whole number"),

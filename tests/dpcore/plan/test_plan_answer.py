@@ -107,7 +107,7 @@ def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothi
 
 def test_lines_go_into_a_link_and_come_back_as_many_as_there_may_be():
     lines = "; ".join(f"quantile 0.{k:03d} within 12.5% weight 1.5" for k in range(1, MAX_LINES + 1))
-    asked = PlanParameters(1.0, lines, lower=0.0, upper=9.0)
+    asked = PlanParameters(1.0, lines=lines, lower=0.0, upper=9.0)
     assert from_fields(PlanParameters, to_fields(asked)) == asked
     with pytest.raises(InvalidInput, match="Lines cannot be read"):
         from_fields(PlanParameters, {"epsilon": "1", "lines": "rows;" * 401})

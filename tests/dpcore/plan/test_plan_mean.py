@@ -44,7 +44,7 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
         ).found.cap
-        asked = PlanParameters(epsilon, "mean within 1", lower=0.0, upper=100.0, **setting)
+        asked = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
         (alone,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
         assert alone.bound == own.max_contributions
         assert alone.error == pytest.approx(own.standard_error, rel=1e-6)
@@ -56,7 +56,7 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
 
 def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_release():
     asked = PlanParameters(
-        1.0, "mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **usual(SHOP)
+        1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **usual(SHOP)
     )
     (line,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
     problem, value = table.mean_problem(SHOP, asked)
@@ -80,7 +80,12 @@ def test_calls_and_pages_begin_with_what_mean_begins_with():
         )
     with pytest.raises(InvalidInput, match="cannot vary by more than"):
         PlanParameters(
-            1.0, "mean", lower=0.0, upper=1.0, variance_source=VarianceSource.ENTERED, value_variance=3.0
+            1.0,
+            lines="mean",
+            lower=0.0,
+            upper=1.0,
+            variance_source=VarianceSource.ENTERED,
+            value_variance=3.0,
         )
 
 
@@ -90,7 +95,7 @@ ROWS = {"a": [30.0], "b": [7.0, 1.0, -2.0], "c": [4.0, 14.0, 0.5, 6.0]}
 def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
     data = to_dataset(frame, user="u", value="v", disclosure="public")
-    asked = PlanParameters(1.0, "mean within 1", lower=-1.0, upper=10.0, **usual(data))
+    asked = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **usual(data))
     problem, value = table.mean_problem(data, asked)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
     alpha, beta = table.mean_parts(problem, np.arange(1.0, 5.0), LAPLACE)
@@ -113,7 +118,7 @@ def mean_curve(number, noise):
     frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     delta = None if noise is LAPLACE else 1e-6
-    asked = PlanParameters(1.0, "mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **usual(data))
+    asked = PlanParameters(1.0, lines="mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **usual(data))
     (line,) = table.planned(data, asked)
     return line.curve, line.value
 
@@ -146,7 +151,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         users = np.r_[np.arange(100), np.full(140_000, 100)].astype(str)
         frame = pd.DataFrame({"u": users, "v": values})
         data = to_dataset(frame, user="u", value="v", disclosure="public")
-        asked = PlanParameters(1.0, "users; rows; sum; mean", lower=0.0, upper=10.0, **usual(data))
+        asked = PlanParameters(1.0, lines="users; rows; sum; mean", lower=0.0, upper=10.0, **usual(data))
         said = answered(data, asked)
         assert said.found.split.certificate.relative_gap <= 1e-4
         assert not said.found.planned[3].every

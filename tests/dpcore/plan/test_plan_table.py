@@ -56,7 +56,9 @@ def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
 def test_everything_wrong_with_a_plan_is_said_at_once():
     with pytest.raises(InvalidInput) as caught:
         PlanParameters(
-            0.0, "rows; rows within 3; quantile 1.5; sums weight 0; count; mean", Objective.LARGEST
+            0.0,
+            lines="rows; rows within 3; quantile 1.5; sums weight 0; count; mean",
+            objective=Objective.LARGEST,
         )
     said = "\n".join(problem.sentence for problem in caught.value.problems)
     for part in (
@@ -77,9 +79,9 @@ def test_everything_wrong_with_a_plan_is_said_at_once():
         ("quantile 0.5.5", "no number"),
     ):
         with pytest.raises(InvalidInput, match=f"(?i){part}"):
-            PlanParameters(1.0, text, lower=0.0, upper=1.0)
+            PlanParameters(1.0, lines=text, lower=0.0, upper=1.0)
     with pytest.raises(InvalidInput, match="users has none"):
-        PlanParameters(1.0, "rows within 5%; users", Objective.LARGEST)
+        PlanParameters(1.0, lines="rows within 5%; users", objective=Objective.LARGEST)
 
 
 @given(st.lists(st.floats(0.0, 1.0) | st.just(1e-9), min_size=1, max_size=50), st.floats(1e-6, 1e3))
@@ -137,7 +139,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
 def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
     (line,) = planned("quantile 0.75")
     problem = table.quantile_problem(
-        SHOP, PlanParameters(1.0, "quantile 0.75", lower=0.0, upper=100.0), line.line
+        SHOP, PlanParameters(1.0, lines="quantile 0.75", lower=0.0, upper=100.0), line.line
     )
     assert problem.neighbours is table.NEIGHBOURS
     epsilons = np.geomspace(0.01, 100.0, 40)
@@ -214,7 +216,9 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     data = to_dataset(pd.DataFrame(frame), user="u", value="v")
     for text in ("median", "quantile 0.99"):
         (line,) = planned(text, data)
-        problem = table.quantile_problem(data, PlanParameters(1.0, text, lower=0.0, upper=100.0), line.line)
+        problem = table.quantile_problem(
+            data, PlanParameters(1.0, lines=text, lower=0.0, upper=100.0), line.line
+        )
         for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
             v = float(table.rank_v(epsilon, NoiseKind.LAPLACE))
             best = line.curve.best(np.array([v]))
@@ -222,7 +226,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
             assert math.sqrt(best.squares[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
-            asked = PlanParameters(1.0, text, lower=0.0, upper=100.0)
+            asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0)
             bound, other = float(best.bounds[0]), float(table.rank_v(1.3 * epsilon, NoiseKind.LAPLACE))
             there = table.exact_rank_error(data, asked, line, other, bound)
             exact = quantile.output(

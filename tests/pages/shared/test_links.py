@@ -846,7 +846,7 @@ def assert_link_tells_nothing(link, title, computed):
     elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
         asked = PlanParameters(
             setting.DEFAULT_EPSILON,
-            "users; rows; sum",
+            lines="users; rows; sum",
             target=mean.Target.TABLE,
             likeness=mean.Likeness.ENTERED,
         )

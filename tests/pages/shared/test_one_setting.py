@@ -130,7 +130,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
             squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
-            planned = plan_answered(data_set, PlanParameters(epsilon, line)).found.lines[0]
+            planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).found.lines[0]
             assert planned.error == pytest.approx(squares.found.error(planned.bound), rel=1e-5)
             assert planned.error == pytest.approx(squares.found.error(squares.found.bound), rel=2e-3)
 
