@@ -1,7 +1,7 @@
 """The sample data that come with the app, as public data sets.
 
-The files lie in ``sample_data`` beside this package, and within ``sweet_spot`` where that is installed; its README gives
-origin, licence and columns of each.
+The files lie in ``sample_data`` beside this package, and within ``sweet_spot`` where that is installed. Its README
+gives origin, licence and columns of each.
 """
 
 from __future__ import annotations
