@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from dpcore.answer.axes import rounded_limits
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.answer.plot import Curve, Item, Level, Plot, Scale
+from dpcore.answer.plot import Curve, Item, Level, Plot
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
@@ -74,10 +71,6 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
                     high=f"{line.key}_paper_high" if line.spread else "",
                 )
             )
-    y = figure.y
-    if y.scale is not Scale.PERCENT and figure.within is None:
-        numbers = np.concatenate([columns[name] for name in columns if name != "value"])
-        y = replace(y, limits=_limits(numbers, y.scale))
     for end in figure.within or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
     return Plot(
@@ -85,21 +78,12 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
         f"{figure.item}: {figure.title}",
         f"{figure.name}: {figure.title}. {describe_difference(figure, runs)}",
         figure.x,
-        y,
+        figure.y,
         columns,
         tuple(items),
         Disclosure.PUBLIC,
         height=HEIGHT,
     )
-
-
-def _limits(numbers: FloatArray, scale: Scale) -> tuple[float, float]:
-    """Return limits around all numbers: powers of ten, or a tenth of their range more on either side."""
-    if scale is Scale.LOG:
-        return rounded_limits(numbers)
-    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
-    room = 0.1 * (high - low)
-    return low - room, high + room
 
 
 def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:

@@ -14,15 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer.handle import Handle
+from dpcore.answer.limits import Limits as Limits
+from dpcore.answer.limits import fitted_limits, linear_limits
 from dpcore.answer.look import Look as Look
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray
 
 IN_USE = "In use"
 """Mark of a bound that is in use, which a private selection replaces."""
 SELECTED = "Drawn privately"
-Limits = tuple[float, float]
-"""Where an axis begins and ends, in its own unit."""
+FIT: Limits = (0.0, 0.0)
+"""Limits of an axis that fits what is drawn."""
 
 
 class Scale(enum.Enum):
@@ -41,7 +44,7 @@ class Axis:
     Attributes:
         name: What it shows, in lower case, as a sentence has it.
         unit: Of its numbers; empty for none.
-        limits: Where it begins and ends; on a log scale both above 0. Of names nothing.
+        limits: Where it begins and ends; on a log scale both above 0. By default it fits what the plot draws.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
         reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
@@ -52,8 +55,8 @@ class Axis:
     """
 
     name: str
-    unit: str
-    limits: Limits
+    unit: str = ""
+    limits: Limits = FIT
     scale: Scale = Scale.LOG
     title: str = ""
     reach: Limits | None = None
@@ -400,6 +403,33 @@ class Plot:
     beneath_share: float = 0.22
     note: str = ""
     handle: Handle | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            axis: Axis = getattr(self, name)
+            if axis.limits == FIT and axis.scale is not Scale.NAMES:
+                values = self._values_on(name)
+                is_log = axis.scale is Scale.LOG
+                limits = (
+                    fitted_limits(values) if is_log else linear_limits(values, axis.scale is Scale.PERCENT)
+                )
+                object.__setattr__(self, name, replace(axis, limits=limits))
+
+    def _values_on(self, axis: str) -> FloatArray:
+        """Return all that is drawn along the axis x or y, as numbers."""
+        attributes = ("x",) if axis == "x" else ("y", "low", "high", "base")
+        values: list[npt.ArrayLike] = []
+        for item in self.items:
+            if isinstance(item, Level):
+                values += [item.at] if item.upright == (axis == "x") else []
+            elif not isinstance(item, Band):
+                entries = [getattr(item, name, "") for name in attributes]
+                values += [
+                    self.drawn[entry] if isinstance(entry, str) else entry for entry in entries if entry != ""
+                ]
+        return np.concatenate(
+            [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
+        )
 
     @cached_property
     def drawn(self) -> Mapping[str, npt.ArrayLike]:

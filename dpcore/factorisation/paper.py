@@ -112,7 +112,7 @@ FIFTHS = Axis(
     marked=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
 )
 FIFTH = tuple(1.0 + at for at in range(BUCKETS))
-RMSE = Axis("root mean squared error", "rating points", (0.1, 1.0), Scale.LINEAR)
+RMSE = Axis("root mean squared error", "rating points", scale=Scale.LINEAR)
 EXPONENT = Axis("exponent μ", "", (-0.03, 1.03), Scale.LINEAR)
 
 FIGURES = (

@@ -156,7 +156,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
 OF_FILMS = Recalls(lambda seed: _choices(MOVIES, seed))
 OF_SONGS = Recalls(lambda seed: _choices(SONGS, seed))
 
-RECALL = Axis("recall at 20", "", (0.0, 0.5), Scale.LINEAR)
+RECALL = Axis("recall at 20", scale=Scale.LINEAR)
 NEAREST_LINES = tuple(
     Line(
         f"{kind}_{epsilon:g}",
@@ -275,7 +275,7 @@ FIGURES = (
         "Factorisation",
         "Nearest items",
         FIFTHS,
-        Axis("likeness of planted traits", "", (-0.1, 1.0), Scale.LINEAR),
+        Axis("likeness of planted traits", scale=Scale.LINEAR),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         (Line("no_privacy", "Without privacy", Look.SAMPLING, "triangle-up"), *NEAREST_LINES),
         OF_FILMS.likeness,

@@ -85,7 +85,7 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
     }
 
 
-ERROR = Axis("average squared error of the prediction", "label unit squared", (1.0, 10.0), number=".3g")
+ERROR = Axis("average squared error of the prediction", "label unit squared", number=".3g")
 OVER_ROWS = Axis(
     "rows n",
     "",

@@ -55,7 +55,7 @@ FIGURES = (
         "Sum and count",
         "Four ways to choose a bound",
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
-        Axis("relative error of the count", "", (1e-6, 1.0)),
+        Axis("relative error of the count"),
         EPSILONS,
         tuple(Line(key, name, look, symbol) for key, (name, _, look, symbol) in STRATEGIES.items()),
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),

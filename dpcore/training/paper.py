@@ -79,7 +79,7 @@ FIGURES = (
             Scale.LINEAR,
             marked=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NONE, "none")),
         ),
-        Axis("mean logistic loss on all rows", "", (0.1, 10.0), number=".3g"),
+        Axis("mean logistic loss on all rows", number=".3g"),
         BOUNDS,
         tuple(
             line

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.answer import axes
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
@@ -662,16 +661,3 @@ def test_no_trace_has_more_than_500_points():
     shares = plots.direction_columns(weights, ("a", "b"))
     assert shares["a"].sum() == pytest.approx(1.0)
     assert shares["users"].sum() == sizes.size
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1.0, 10.0], (1.0, 10.0)),
-        ([0.02, 3.0], (0.01, 10.0)),
-        ([5.0], (1.0, 10.0)),
-        ([0.0, np.nan], (1.0, 10.0)),
-    ],
-)
-def test_limits_are_whole_powers_of_ten(values, expected):
-    assert axes.rounded_limits(np.array(values)) == pytest.approx(expected)
