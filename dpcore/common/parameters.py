@@ -66,9 +66,6 @@ class Option(enum.Enum):
         return option
 
 
-PUBLIC, VALUES = FieldOrigin.PUBLIC, FieldOrigin.VALUES
-
-
 class Place(enum.Enum):
     """Where a page draws a field."""
 
@@ -77,6 +74,9 @@ class Place(enum.Enum):
     OWN = "under the answer, for a bound of the user's own"
     CARD = "in the answer's private selection"
     TAB = "in a tab"
+
+
+LINE, MORE, OWN, CARD, TAB = Place
 
 
 @dataclass(frozen=True)
@@ -186,77 +186,83 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 """The field that all questions share."""
 
 
-def _declare(default: Any, label: str, name: str = "", **more: Any) -> Any:
-    """Return a dataclass field with its declaration."""
+def _declare(default: Any, label: str, name: str = "", unit: str = "", **more: Any) -> Any:
+    """Return a dataclass field with its declaration; reports call it by its name, and by its label without one."""
+    reported = wording.capital(name.removeprefix("the ")) if name else label
     inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
-    max_length = more.get("max_length")
-    metadata = {DECLARATION: Field(label, name=name or f"the {inside}", **more)}
-    return field(default=default, metadata=metadata | ({LONGEST: max_length} if max_length else {}))
+    declared = Field(
+        label,
+        name=name or f"the {inside}",
+        report_label=f"{reported}, {unit}" if unit else reported,
+        **more,
+    )
+    longest = {LONGEST: declared.max_length} if declared.max_length else {}
+    return field(default=default, metadata={DECLARATION: declared, **longest})
 
 
-def number(default: float | None, label: str, limits: tuple[float, float] | None = None, **more: Any) -> Any:
-    """Declare a number; it is whole if the annotation says int.
+@dataclass(frozen=True)
+class Declarer:
+    """Declares fields of one origin, as defaults of a parameters class.
 
-    Args:
-        default: The default; None for a field that may be empty.
-        label: Label of the widget.
-        limits: Smallest and largest value; None if the class checks the value itself.
-        **more: Further attributes of `Field`.
+    Attributes:
+        origin: Where the values of the fields may have come from.
     """
-    required = more.pop("is_required", default is not None or "only_with" in more)
-    return _declare(default, label, limits=limits, is_required=required, **more)
+
+    origin: FieldOrigin
+
+    def number(
+        self, default: float | None, label: str, limits: tuple[float, float] | None = None, **more: Any
+    ) -> Any:
+        """Declare a number; it is whole if the annotation says int.
+
+        Args:
+            default: The default; None for a field that may be empty.
+            label: Label of the widget.
+            limits: Smallest and largest value; None if the class checks the value itself.
+            **more: Name in sentences, unit, and further attributes of `Field`.
+        """
+        required = more.pop("is_required", default is not None or "only_with" in more)
+        return _declare(default, label, origin=self.origin, limits=limits, is_required=required, **more)
+
+    def choice(self, default: Any, label: str, options: Mapping[Any, str] | None = None, **more: Any) -> Any:
+        """Declare one of several values; ``options`` has the label of each, by default those of the enum."""
+        if options is None:
+            options = {option: getattr(option, "label", option.value) for option in type(default)}
+        return _declare(default, label, origin=self.origin, options=options, is_required=False, **more)
+
+    def text(self, default: str | None, label: str, **more: Any) -> Any:
+        """Declare a text."""
+        return _declare(default, label, origin=self.origin, is_required=False, **more)
+
+    def flag(self, default: bool, label: str, **more: Any) -> Any:
+        """Declare a switch."""
+        return _declare(default, label, origin=self.origin, is_required=False, **more)
+
+
+public, of_values, of_data = map(Declarer, (FieldOrigin.PUBLIC, FieldOrigin.VALUES, FieldOrigin.DATA))
 
 
 def range_end(default: float | None, label: str, name: str = "", **more: Any) -> Any:
     """Declare one end of the range that values are clamped to; every release states it."""
     name = name or label[:1].lower() + label[1:]
-    return number(default, label, name=name, origin=FieldOrigin.VALUES, published=True, **more)
+    return of_values.number(default, label, name=name, published=True, **more)
 
 
-def own_bound(unit: str, label: str = "Compare your own bound", **more: Any) -> Any:
-    """Declare a bound of the user's own, to compare with the best one; ``unit`` stands in the report."""
-    report_label = f"Your own bound, {unit}" if unit else "Your own bound"
-    return number(
-        None, label, name="your own bound", report_label=report_label, renewed=True, place=Place.OWN, **more
-    )
-
-
-def choice(default: Any, label: str, options: Mapping[Any, str] | None = None, **more: Any) -> Any:
-    """Declare one of several values; ``options`` has the label of each, by default those of the enum."""
-    if options is None:
-        options = {option: getattr(option, "label", option.value) for option in type(default)}
-    return _declare(default, label, options=options, is_required=False, **more)
+def own_bound(unit: str = "", label: str = "Compare your own bound", **more: Any) -> Any:
+    """Declare a bound of the user's own, to compare with the best one."""
+    return of_data.number(None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **more)
 
 
 def noise_kind(label: str = "Noise", **more: Any) -> Any:
     """Declare the noise of a release."""
-    return choice(NoiseKind.LAPLACE, label, origin=PUBLIC, shared="noise", **more)
+    return public.choice(NoiseKind.LAPLACE, label, shared="noise", **more)
 
 
 def gaussian_delta(limits: tuple[float, float] | None, noise: str, **more: Any) -> Any:
     """Declare the δ that Gaussian noise needs; ``noise`` is the field of the noise."""
-    return number(
-        None,
-        "δ",
-        limits,
-        name="δ",
-        origin=PUBLIC,
-        initial=DEFAULT_DELTA,
-        width=110,
-        shared="delta",
-        only_with=(noise, (NoiseKind.GAUSSIAN,)),
-        **more,
-    )
-
-
-def text(default: str, label: str, **more: Any) -> Any:
-    """Declare a text."""
-    return _declare(default, label, is_required=False, **more)
-
-
-def flag(default: bool, label: str, **more: Any) -> Any:
-    """Declare a switch."""
-    return _declare(default, label, is_required=False, **more)
+    rule = (noise, (NoiseKind.GAUSSIAN,))
+    more |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": rule}
+    return public.number(None, "δ", limits, name="δ", **more)
 
 
 def declared_in(kind: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import refusal
+from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.regimes import AXES, Axis
 from dpcore.data_owners.study import Records, Study
 from dpcore.data_owners.unequal import capped
 
@@ -37,120 +37,132 @@ ASSUMPTIONS = (
 """What the answers rest on; sentences without their full stop."""
 
 
-class OwnersSource(enum.Enum):
+class OwnersSource(Option):
     """Whose owners the question is about."""
 
-    ENTERED = "entered"
-    DATA = "data"
+    ENTERED = "entered", "As entered"
+    DATA = "data", "Of the data in use"
+
+
+CONSTANT_HELP = "What O(·) hides; the paper leaves it open. 1 by default."
+UNIT_NAMES = {Unit.RECORD: "One record", Unit.USER: "A user", Unit.OWNER: "A whole owner"}
+RECORD_NAMES = {Records.DIGITS: "Digits", Records.GENERATED: "Generated", Records.UPLOAD: "Upload a table"}
 
 
 @dataclass(frozen=True)
-class OwnersParameters:
-    """The question on the page, without the data.
+class OwnersParameters(Parameters):
+    """The question on the page, without the data."""
 
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        owners: n; unused where the data say it.
-        records: m, per owner; likewise.
-        shared: ℓ, number of shared parameters.
-        personal: k, number of personal parameters per owner.
-        source: Whether owners and records are entered or read from the data.
-        unit: What is protected as one.
-        records_per_user: m/r, only where a user is the unit.
-        delta: δ, strictly between 0 and 1.
-        personal_diameter: D_X, largest distance between two personal parameters; 0 where there are none.
-        shared_diameter: D_U, largest distance between two shared parameters.
-        lipschitz: L, how much the loss of a record can grow per unit of distance between two parameters.
-        alone_constant: What O(·) hides in the bound of an owner alone.
-        sampling_constant: Likewise in the term 1/√(mn).
-        privacy_constant: Likewise in the term with ε.
-        own_cap: A cap per owner to compare with the best one, in records.
-        x_axis: What the map runs over.
-        y_axis: The other one.
-        train_on: What models are trained on.
-        train_owners: Numbers of owners to train with, separated by commas or spaces.
-        train_epsilons: Budgets to train with, likewise.
-        train_runs: Runs of every form, each with a seed of its own.
-        train_seed: The first of them.
+    # Whoever reads owners off private data and enters them has read them off the data.
+    owners: int = of_data.number(
+        64,
+        "Owners, n",
+        (1, MAX_OWNERS),
+        name="the number of owners n",
+        width=92,
+        only_with=("source", (OwnersSource.ENTERED,)),
+        place=LINE,
+    )
+    """Owners who would train together."""
+    records: int = of_data.number(
+        100,
+        "Records, m",
+        (1, MAX_RECORDS),
+        name="the number of records per owner",
+        only_with=("source", (OwnersSource.ENTERED,)),
+        width=100,
+        place=LINE,
+    )
+    """Records of every owner, all alike. *More settings* reads unequal owners from your data."""
+    shared: int = public.number(
+        7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
+    )
+    """Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10."""
+    personal: int = public.number(
+        0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters", width=110
+    )
+    """Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise."""
+    source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
+    """As entered, all alike; or those of the data in use, where each *user* is an owner."""
+    unit: Unit = public.choice(Unit.RECORD, "What is protected as one", UNIT_NAMES)
+    """One record; all records of one of an owner's users; or everything that an owner has."""
+    records_per_user: float | None = of_data.number(
+        None,
+        "Records per user, m/r",
+        (1.0, MAX_RECORDS),
+        name="the number of records per user",
+        initial=5.0,
+        is_integer=True,
+        width=150,
+        only_with=("unit", (Unit.USER,)),
+    )
+    """Every owner has r users with m/r records each."""
+    delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ", width=110)
+    """The theorem asks for δ below 1/n, and well below."""
+    personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X", width=120)
+    """How far apart two personal parts can lie; 0 for no personal part."""
+    shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U", width=120)
+    """How far apart two shared parts can lie."""
+    lipschitz: float = public.number(
+        1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L", width=150
+    )
+    """It scales every bound alike and moves no crossing."""
+    alone_constant: float = public.number(
+        1.0, "Constant, alone", CONSTANT_RANGE, name="the constant alone", width=130, help=CONSTANT_HELP
+    )
+    sampling_constant: float = public.number(
+        1.0, "Constant of 1/√(mn)", CONSTANT_RANGE, width=150, help=CONSTANT_HELP
+    )
+    privacy_constant: float = public.number(
+        1.0, "Constant of 1/ε", CONSTANT_RANGE, width=130, help=CONSTANT_HELP
+    )
+    own_cap: int | None = of_data.number(
+        None,
+        "Your own cap",
+        (1, MAX_RECORDS),
+        name="your own cap",
+        renewed=True,
+        placeholder="optional",
+        width=130,
+    )
+    """Records per owner that you keep today, to compare with the best cap."""
+    x_axis: Axis = public.choice(Axis.OWNERS, "Map, across", AXES, as_list=True, width=210)
+    y_axis: Axis = public.choice(Axis.EPSILON, "Map, upwards", AXES, as_list=True, width=210)
+    train_on: Records = public.choice(Records.DIGITS, "Records", RECORD_NAMES, place=TAB)
+    """1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two populations of
+    owners; or a table of your own, whose users are the owners."""
+    train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)
+    """One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records."""
+    train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
+    """One to six numbers, separated by commas."""
+    train_runs: int = public.number(1, "Runs", (1, MOST_RUNS), name="the number of runs", place=TAB)
+    """1 to 5, each with other splits, owners and noise."""
+    train_seed: int = public.number(
+        1, "Seed", (0, 2**32 - 1 - MOST_RUNS), name="the seed of the training", place=TAB
+    )
+    """The same seed gives the same figure."""
 
-    Raises:
-        InvalidInput: All problems at once, in the page's words.
-    """
-
-    epsilon: float
-    owners: int = 64
-    records: int = 100
-    shared: int = 7_850
-    personal: int = 0
-    source: OwnersSource = OwnersSource.ENTERED
-    unit: Unit = Unit.RECORD
-    records_per_user: float | None = None
-    delta: float = 1e-5
-    personal_diameter: float = 0.0
-    shared_diameter: float = 1.0
-    lipschitz: float = 1.0
-    alone_constant: float = 1.0
-    sampling_constant: float = 1.0
-    privacy_constant: float = 1.0
-    own_cap: int | None = None
-    x_axis: Axis = Axis.OWNERS
-    y_axis: Axis = Axis.EPSILON
-    train_on: Records = Records.DIGITS
-    train_owners: str = "4, 16, 64"
-    train_epsilons: str = "0.25, 1"
-    train_runs: int = 1
-    train_seed: int = 1
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.whole(1, MAX_OWNERS, **{"the number of owners n": self.owners})
-            entered = problems.whole(1, MAX_RECORDS, **{"the records per owner m": self.records})
-            problems.whole(0, MAX_PARAMETERS, **{"the shared parameters ℓ": self.shared})
-            problems.whole(0, MAX_PARAMETERS, **{"the personal parameters k": self.personal})
-            if self.unit is Unit.USER:
-                fine = problems.between(
-                    1.0, MAX_RECORDS, **{"the records per user m/r": self.records_per_user}
-                )
-                if (
-                    fine
-                    and entered
-                    and self.source is OwnersSource.ENTERED
-                    and (self.records_per_user or 1) > self.records
-                ):
-                    problems.add("a user cannot have more records than the owner")
-            elif self.records_per_user is not None:
-                problems.add("records per user go only with users as the unit of protection")
-            problems.between(1e-15, 0.5, δ=self.delta)
-            personal = self.personal_diameter == 0.0 or problems.between(
-                *DIAMETER_RANGE, **{"the personal diameter D_X, where it is not 0,": self.personal_diameter}
-            )
-            shared = self.shared_diameter == 0.0 or problems.between(
-                *DIAMETER_RANGE, **{"the shared diameter D_U, where it is not 0,": self.shared_diameter}
-            )
-            if personal and shared and self.personal_diameter == self.shared_diameter == 0.0:
-                problems.add("one of the diameters D_X and D_U must be above 0")
-            problems.between(*DIAMETER_RANGE, **{"the Lipschitz constant L": self.lipschitz})
-            for name, value in (
-                ("alone", self.alone_constant),
-                ("of the term 1/√(mn)", self.sampling_constant),
-                ("of the term with ε", self.privacy_constant),
-            ):
-                problems.between(*CONSTANT_RANGE, **{f"the constant {name}": value})
-            if self.own_cap is not None:
-                problems.whole(1, MAX_RECORDS, **{"your own cap": self.own_cap})
-            if self.x_axis is self.y_axis:
-                problems.add("both axes of the map show the same", remedy="Choose another for one of them")
-            self._check_training(problems)
-
-    def _check_training(self, problems: Problems) -> None:
-        most = MOST_OWNERS[self.train_on]
-        for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MOST_VALUES):
-            problems.whole(2, most, **{"each number of owners to train with": owner_count})
+    def _check_together(self, problems: Problems) -> None:
+        entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
+        if entered and self.records_per_user is not None and self.records_per_user > self.records:
+            problems.add("a user cannot have more records than the owner")
+        diameters = {
+            "the personal diameter D_X, where it is not 0,": self.personal_diameter,
+            "the shared diameter D_U, where it is not 0,": self.shared_diameter,
+        }
+        if not any(diameters.values()):
+            problems.add("one of the diameters D_X and D_U must be above 0")
+        for name, diameter in diameters.items():
+            if diameter != 0.0:
+                problems.between(*DIAMETER_RANGE, **{name: diameter})
+        if self.x_axis is self.y_axis:
+            problems.add("both axes of the map show the same", remedy="Choose another for one of them")
+        if isinstance(self.train_on, Records):
+            most = MOST_OWNERS[self.train_on]
+            for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MOST_VALUES):
+                problems.whole(2, most, **{"each number of owners to train with": owner_count})
         for epsilon in checked_numbers(problems, "budgets ε to train with", self.train_epsilons, MOST_VALUES):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
-        problems.whole(1, MOST_RUNS, **{"the number of runs": self.train_runs})
-        problems.whole(0, 2**32 - 1 - MOST_RUNS, **{"the seed of the training": self.train_seed})
 
     @property
     def study(self) -> Study:
@@ -167,8 +179,7 @@ class OwnersParameters:
     @property
     def about_bounds(self) -> OwnersParameters:
         """The same without what only training depends on."""
-        plain = OwnersParameters(self.epsilon)
-        return replace(self, **{name: getattr(plain, name) for name in TRAINING})
+        return self.without(*TRAINING)
 
     @property
     def whole_owner(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcore.common.parameters import PUBLIC, Option, Parameters, Place, choice, number, own_bound
+from dpcore.common.parameters import LINE, Option, Parameters, own_bound, public
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE
 
@@ -43,46 +43,32 @@ class Way(Option):
 class ExamplesParameters(Parameters):
     """The question on the page, without the data."""
 
-    delta: float = number(1e-6, "δ", DELTA_RANGE, name="δ", origin=PUBLIC, width=100, place=Place.LINE)
+    delta: float = public.number(1e-6, "δ", DELTA_RANGE, name="δ", width=100, place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
-    batch: float = number(
-        128.0,
-        "Batch B",
-        (1.0, 1e12),
-        name="the expected batch B",
-        origin=PUBLIC,
-        is_integer=True,
-        width=100,
-        place=Place.LINE,
+    batch: float = public.number(
+        128.0, "Batch B", (1.0, 1e12), name="the expected batch B", is_integer=True, width=100, place=LINE
     )
     """How many examples a step is expected to see. A public constant: it is not computed from the data."""
-    steps: int = number(
-        100,
-        "Steps T",
-        (1, MAX_STEPS),
-        name="the number of steps T",
-        origin=PUBLIC,
-        width=90,
-        place=Place.LINE,
+    steps: int = public.number(
+        100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
-    way: Way = choice(Way.BOTH, "Drawn in a step", origin=PUBLIC)
+    way: Way = public.choice(Way.BOTH, "Drawn in a step")
     """Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a user's
     gradients clipped."""
-    dimension: int = number(
-        1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d", origin=PUBLIC
+    dimension: int = public.number(
+        1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d"
     )
     """How many numbers are trained. The more there are, the more noise decides."""
-    alike: float = number(
+    alike: float = public.number(
         0.1,
         "How alike a user's examples are, r",
         (0.0, 1.0),
         name="how alike a user's examples are, r,",
-        origin=PUBLIC,
         step=0.1,
     )
     """The share of an example's squared gradient that all examples of its user have in common: 0 diverse, 1 alike.
     Guess it, or take it from public data: never read it off private data."""
     own_bound: int | None = own_bound(
-        "", label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
+        label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
     )
     """A number of examples per user to compare with the best one."""

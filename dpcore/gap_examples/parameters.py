@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.common.checks import Problems
-from dpcore.common.parameters import PUBLIC, VALUES, Parameters, Place, choice, number
+from dpcore.common.parameters import LINE, TAB, Declarer, Parameters, of_data, of_values, public
 from dpcore.gap_examples.two_groups import two_group_problem
 from dpcore.mean import MeanParameters, MeanProblem, VarianceSource
 
@@ -19,8 +19,8 @@ REGRESSION_G = (3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 70, 100)
 NOISE_PER_USER_RANGE = (0.05, 1.5)
 
 
-def _stops(default: int, label: str, stops: tuple[int, ...], **more: Any) -> Any:
-    return number(default, label, stops=stops, place=Place.TAB, **more)
+def _stops(default: int, label: str, stops: tuple[int, ...], name: str, declare: Declarer = of_data) -> Any:
+    return declare.number(default, label, stops=stops, name=name, place=TAB)
 
 
 SOURCES = VarianceSource.WORST_CASE, VarianceSource.ENTERED
@@ -30,51 +30,43 @@ SOURCES = VarianceSource.WORST_CASE, VarianceSource.ENTERED
 class GapParameters(Parameters):
     """The page's question, one group of fields for each of its steps."""
 
-    variance_source: VarianceSource = choice(
+    variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,
         "Variance of a value, σ²",
         {source: source.label for source in SOURCES},
-        report_label="Variance of one row's value, values in [0, 1]",
-        origin=PUBLIC,
-        place=Place.LINE,
+        place=LINE,
     )
     """How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your
     σ² by B² to enter it."""
-    value_variance: float | None = number(
+    value_variance: float | None = of_values.number(
         None,
         "σ², values in [0, 1]",
         name="σ²",
-        report_label="Variance entered",
-        origin=VALUES,
         initial=0.1,
         width=160,
-        place=Place.LINE,
+        place=LINE,
         only_with=("variance_source", (VarianceSource.ENTERED,)),
     )
-    g: int = _stops(10, "g: g users with 1 row, g users with g rows", THEOREM_G, name="g", origin=PUBLIC)
+    g: int = _stops(10, "g: g users with 1 row, g users with g rows", THEOREM_G, "g", public)
     # Whoever looks at private data may set the made-up users beside them to what these have.
-    light_users: int = number(
-        50, "Light users, p (%)", (1, NUM_USERS - 1), slider=(1, NUM_USERS - 1, 1), place=Place.TAB
+    light_users: int = of_data.number(
+        50, "Light users, p (%)", (1, NUM_USERS - 1), slider=(1, NUM_USERS - 1, 1), place=TAB
     )
     """The others, q = 1 − p, are heavy."""
-    heavy_size: int = _stops(10, "Rows of a heavy user, R times a light one's", HEAVY_SIZES, name="R")
-    light_size: int = _stops(1, "Rows of a light user, s", LIGHT_SIZES)
-    noise_per_user: float = number(
+    heavy_size: int = _stops(10, "Rows of a heavy user, R times a light one's", HEAVY_SIZES, "R")
+    light_size: int = _stops(1, "Rows of a light user, s", LIGHT_SIZES, "s")
+    noise_per_user: float = of_data.number(
         0.6,
         "Noise per user, t = ρ / m",
         NOISE_PER_USER_RANGE,
         slider=(*NOISE_PER_USER_RANGE, 0.01),
-        place=Place.TAB,
+        place=TAB,
     )
     """t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users."""
-    example: int = choice(
-        1,
-        "Instance",
-        {1: "Example 1: far points", 3: "Example 3: all of length 1"},
-        origin=PUBLIC,
-        place=Place.TAB,
+    example: int = public.choice(
+        1, "Instance", {1: "Example 1: far points", 3: "Example 3: all of length 1"}, place=TAB
     )
-    regression_g: int = _stops(5, "g", REGRESSION_G, name="g of the instance", origin=PUBLIC)
+    regression_g: int = _stops(5, "g", REGRESSION_G, "g of the instance", public)
 
     def _check_together(self, problems: Problems) -> None:
         if self.value_variance is not None:

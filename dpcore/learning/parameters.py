@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpcore.common.parameters import (
-    PUBLIC,
+    CARD,
+    LINE,
+    TAB,
     Option,
     Parameters,
-    Place,
-    choice,
     fields_beside_data,
-    number,
+    of_data,
     own_bound,
+    public,
 )
 from dpcore.common.text_fields import built_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -69,87 +70,62 @@ NEEDS_VARIANCE = tuple(term for term in TERMS if term.needs_variance)
 class LearningParameters(Parameters):
     """The question on the page, without the data."""
 
-    bias: BiasTerm = choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, origin=PUBLIC, as_list=True)
+    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, as_list=True)
     """The limit that stands in for the bias that a bound on rows causes. The tab *All bounds on the bias* says what
     each needs to know."""
-    loss_variance: float = number(
+    loss_variance: float = of_data.number(
         0.25,
         "Users differ, Var(H)",
         (0.0, 0.25),
         name="Var(H)",
-        report_label="Var(H), variance of users' losses",
         slider=(0.0, 0.25, 0.005),
         format="%.3f",
         width=150,
-        place=Place.LINE,
+        place=LINE,
         enabled_with=("bias", NEEDS_VARIANCE),
     )
     """The variance of the expected loss between users. At 0 every user meets the same risk, and a bound causes no
     bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only limits with Var(H) use
     it."""
-    privacy_form: PrivacyForm = choice(
-        PrivacyForm.QUADRATIC, "Privacy term F", origin=PUBLIC, report_label="Shape of the privacy term"
-    )
+    privacy_form: PrivacyForm = public.choice(PrivacyForm.QUADRATIC, "Privacy term F")
     """How the learner's error grows with the largest share of a user. Quadratic is the form of output perturbation
     (Chaudhuri et al. 2011)."""
     # C = d^2 for d = 10: the error of output perturbation grows with the squared dimension of the model (Chaudhuri et
     # al. 2011, section 4; its other constants are at 1 here). C = 1 is the constant of a model of one number.
-    privacy_constant: float = number(
-        100.0,
-        "Noise factor C",
-        (0.0, 1e12),
-        origin=PUBLIC,
-        width=146,
-        place=Place.LINE,
-        report_label="Noise factor, constant of the privacy term",
-    )
+    privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12), width=146, place=LINE)
     """How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows with the
     squared dimension of the model: 100 is that of 10 numbers, other constants at 1."""
-    privacy_power: float | None = number(
-        None,
-        "Power of F",
-        (1e-3, 10.0),
-        origin=PUBLIC,
-        initial=1.5,
-        report_label="Power of the privacy term",
-        only_with=("privacy_form", (PrivacyForm.OWN,)),
+    privacy_power: float | None = public.number(
+        None, "Power of F", (1e-3, 10.0), initial=1.5, only_with=("privacy_form", (PrivacyForm.OWN,))
     )
     """F = C (largest share / ε) to this power."""
-    vc_dimension: int = number(10, "VC dimension d", (0, MAX_VC_DIMENSION), origin=PUBLIC)
+    vc_dimension: int = public.number(10, "VC dimension d", (0, MAX_VC_DIMENSION))
     """The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out."""
-    finite_sample_constant: float = number(
-        1.0,
-        "Finite-sample constant",
-        (0.0, 1e6),
-        origin=PUBLIC,
-        report_label="Constant of the finite-sample term",
-    )
+    finite_sample_constant: float = public.number(1.0, "Finite-sample constant", (0.0, 1e6))
     """The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better."""
-    failure_probability: float = number(0.05, "Failure probability δ", (1e-12, 0.999), origin=PUBLIC)
+    failure_probability: float = public.number(0.05, "Failure probability δ", (1e-12, 0.999))
     """The limit holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy."""
     own_cap: int | None = own_bound("rows per user", limits=(1, MAX_SIZE), placeholder="rows")
     """Optional: a bound that you use today, in rows per user."""
     # Public by what it is: the sentence beside it says so, and a guess will do.
-    public_rows: int | None = number(
+    public_rows: int | None = public.number(
         None,
         "Rows in all, about",
         (1, MAX_SIZE),
         name="the public number of rows",
-        origin=PUBLIC,
         renewed=True,
-        report_label="Rows in all, about, for a private draw",
         width=230,
-        place=Place.CARD,
+        place=CARD,
     )
     """A number of rows that may be public, for the private draw alone. Not from these data."""
-    alpha: float = number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=Place.TAB)
+    alpha: float = of_data.number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=TAB)
     """User j contributes a share pⱼ ∝ j^−(1+α). The larger α, the more a few users hold."""
-    population_rows: int = number(
-        10**6, "Rows n in a sample", (10, MAX_SIMULATED_ROWS), name="the number of rows n", place=Place.TAB
+    population_rows: int = of_data.number(
+        10**6, "Rows n in a sample", (10, MAX_SIMULATED_ROWS), name="the number of rows n", place=TAB
     )
     """From 10 to 10,000,000. Each row comes from user j with probability pⱼ."""
-    draws: int = number(
-        100, "Samples to draw", (1, MAX_DRAWS), name="the number of samples", origin=PUBLIC, place=Place.TAB
+    draws: int = public.number(
+        100, "Samples to draw", (1, MAX_DRAWS), name="the number of samples", place=TAB
     )
     """The paper averages 100."""
 

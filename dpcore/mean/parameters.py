@@ -11,7 +11,7 @@ from typing import Any
 from dpcore.common import wording
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
-from dpcore.common.parameters import PUBLIC, VALUES, Option, Parameters, choice, number, own_bound, range_end
+from dpcore.common.parameters import Option, Parameters, of_data, of_values, own_bound, public, range_end
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
@@ -71,55 +71,43 @@ class MeanParameters(Parameters):
     as in Epasto et al. 2020. What page and call take is `usual`.
     """
 
-    lower: float = range_end(0.0, "Lowest value L", report_label="Lowest value, L", width=146, shared="lower")
+    lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower")
     """Values below are raised to it. Public: from what the quantity is, not from data."""
-    upper: float = range_end(
-        1.0, "Highest value U", report_label="Highest value, U", width=146, shared="upper"
-    )
+    upper: float = range_end(1.0, "Highest value U", width=146, shared="upper")
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
-    target: Target = choice(Target.POPULATION, "The mean of", origin=PUBLIC, shared="target")
+    target: Target = public.choice(Target.POPULATION, "The mean of", shared="target")
     """This table: the error is how far a release lies from the mean of the rows at hand. People like these: from the
     mean of the population that users and their rows are drawn from."""
-    counts: Counts = choice(Counts.PUBLIC, "Contribution counts are", origin=PUBLIC)
+    counts: Counts = public.choice(Counts.PUBLIC, "Contribution counts are")
     """Public: everybody may know how many rows each user has, only values are protected, and neighbours differ in one
     user's values. Private too: whether a user is there at all is protected, and neighbours add or remove one user. The
     whole page follows."""
-    variance_source: VarianceSource = choice(
+    variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,
         "What is known of the values",
         name="what is known of the values",
-        origin=PUBLIC,
         shared="variance_source",
     )
     """How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this table, From
     values computes the error on the values themselves; of private values that is a private look."""
-    value_variance: float | None = number(
+    value_variance: float | None = of_values.number(
         None,
         "σ² (unit squared)",
         name="σ²",
-        report_label="Variance entered",
-        origin=VALUES,
         initial=0.1,
         width=170,
         shared="value_variance",
         only_with=("variance_source", (VarianceSource.ENTERED,)),
     )
     """In the values' unit, squared."""
-    likeness: Likeness = choice(
-        Likeness.INDEPENDENT,
-        "Rows of one user are alike",
-        report_label="How alike rows of one user are",
-        origin=PUBLIC,
-        shared="likeness",
-    )
+    likeness: Likeness = public.choice(Likeness.INDEPENDENT, "Rows of one user are alike", shared="likeness")
     """The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the paper.
     Assumed: you say the share. From values: read off them; of private values that is a private look."""
-    user_share: float = number(
+    user_share: float = of_data.number(
         ASSUMED_SHARE,
         "Share ρ of the variance between users",
         (0.0, 1.0),
         name="the share between users",
-        report_label="Share of the variance between users, assumed",
         slider=(0.0, 1.0, 0.05),
         width=300,
         shared="user_share",

@@ -10,16 +10,14 @@ from dpcore import mean
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import (
-    PUBLIC,
+    LINE,
     Option,
     Parameters,
-    Place,
-    choice,
     declared_in,
     gaussian_delta,
     noise_kind,
+    public,
     range_end,
-    text,
 )
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
@@ -53,48 +51,30 @@ class PlanParameters(Parameters):
     variance of the values at hand. What page and call take is `usual`.
     """
 
-    delta: float | None = gaussian_delta(None, "noise", place=Place.LINE)
+    delta: float | None = gaussian_delta(None, "noise", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
     # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-    lines: str = text(FIRST_LINES, "Numbers to release", origin=PUBLIC, max_length=LONGEST, place=Place.LINE)
+    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=LONGEST, place=LINE)
     """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
     ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
     quantile of the rows; ``within 12`` in its unit) and a ``weight 2``."""
     lower: float | None = range_end(
-        None,
-        "Lowest, L",
-        "lowest value L",
-        report_label="Lowest value, L",
-        width=102,
-        shared="lower",
-        is_required=True,
-        place=Place.LINE,
+        None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )
     """Values below count as L. Public: from what the quantity is, not from data."""
     upper: float | None = range_end(
-        None,
-        "Highest, U",
-        "highest value U",
-        report_label="Highest value, U",
-        width=102,
-        shared="upper",
-        is_required=True,
-        place=Place.LINE,
+        None, "Highest, U", "highest value U", width=102, shared="upper", is_required=True, place=LINE
     )
     """Values above count as U. Public: from what the quantity is, not from data."""
-    objective: Objective = choice(Objective.SUM, "Best plan", origin=PUBLIC, report_label="Best by")
+    objective: Objective = public.choice(Objective.SUM, "Best plan")
     """Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. Least
     largest: error over wanted error; every number needs a wanted error of its own."""
     noise: NoiseKind = noise_kind("Mechanism")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
-    program: Program = choice(
-        Program.PYTHON, "Noise as drawn by", origin=PUBLIC, report_label="Program", as_list=True, width=180
-    )
+    program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
     """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
     # Beside other numbers it is to be said what these are about.
-    target: Target = declared_in(
-        MeanParameters, "target", label="A mean is that of", report_label="A mean is that of"
-    )
+    target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(
         MeanParameters, "variance_source", VarianceSource.FROM_VALUES, label="Known of its values"
     )

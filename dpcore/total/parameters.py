@@ -11,16 +11,17 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.parameters import (
-    PUBLIC,
-    VALUES,
+    CARD,
+    LINE,
+    TAB,
     Option,
     Parameters,
-    Place,
-    choice,
     gaussian_delta,
     noise_kind,
-    number,
+    of_data,
+    of_values,
     own_bound,
+    public,
 )
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sums_per_user
@@ -68,11 +69,9 @@ class Summed(Option):
 MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
 
 
-def _end_of_totals(label: str, report_label: str) -> Any:
-    more: dict[str, Any] = {"placeholder": "proposed", "width": 150, "place": Place.LINE}
-    return number(
-        None, label, name=label[:1].lower() + label[1:], report_label=report_label, origin=VALUES, **more
-    )
+def _end_of_totals(label: str) -> Any:
+    name = label[:1].lower() + label[1:]
+    return of_values.number(None, label, name=name, placeholder="proposed", width=150, place=LINE)
 
 
 @dataclass(frozen=True)
@@ -80,55 +79,40 @@ class TotalParameters(Parameters):
     """Everything a person chooses on the page but the data."""
 
     # Which of two quantities is released; every release says it.
-    summed: Summed = choice(
-        Summed.ROWS, "What is summed", origin=PUBLIC, report_label="What is added up", place=Place.LINE
-    )
+    summed: Summed = public.choice(Summed.ROWS, "What is summed", place=LINE)
     """The number of rows, or the values of the value column."""
     mechanism: NoiseKind = noise_kind("Mechanism")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
-    delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=Place.LINE)
+    delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
-    measure: Measure = choice(
-        Measure.ABSOLUTE,
-        "Error to minimise",
-        MEASURE_NAMES,
-        origin=PUBLIC,
-        report_label="Error that is minimised",
-    )
+    measure: Measure = public.choice(Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES)
     """Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. Bound: bias plus mean
     noise, as in the paper; it is never smaller than the expected error."""
     # In the unit of a column that other data may not have.
-    own_bound: float | None = own_bound("", placeholder="optional", width=180)
+    own_bound: float | None = own_bound(placeholder="optional", width=180)
     """Optional: a bound you use today, in rows per user or in the unit of the column."""
     # It bounds totals of a column, so it can have been read off only where there were values.
-    lower: float | None = _end_of_totals("Lowest total L", "Lowest total, L")
+    lower: float | None = _end_of_totals("Lowest total L")
     """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
-    upper: float | None = _end_of_totals("Highest total U", "Highest total, U")
+    upper: float | None = _end_of_totals("Highest total U")
     """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
     # Whoever moves it until its curve touches the best one has read it off the data.
-    own_share: float = number(
-        0.99, "Your own quantile", (0.0, 1.0), name="your own quantile", place=Place.TAB
+    own_share: float = of_data.number(
+        0.99, "Your own quantile", (0.0, 1.0), name="your own quantile", place=TAB
     )
     """The bound is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed."""
-    runs: int = number(
-        1000,
-        "Runs of each point",
-        (2, strategies.MAX_RUNS),
-        name="the number of runs",
-        origin=PUBLIC,
-        place=Place.TAB,
+    runs: int = public.number(
+        1000, "Runs of each point", (2, strategies.MAX_RUNS), name="the number of runs", place=TAB
     )
-    seed: int = number(0, "Seed", (0, 2**32 - 1), origin=PUBLIC, place=Place.TAB)
-    highest_total: float | None = number(
+    seed: int = public.number(0, "Seed", (0, 2**32 - 1), place=TAB)
+    highest_total: float | None = public.number(
         None,
         "Highest total of one user",
         HIGHEST_RANGE,
         name="the highest total",
-        origin=PUBLIC,
         renewed=True,
-        report_label="Highest total, for a private draw",
         width=230,
-        place=Place.CARD,
+        place=CARD,
     )
     """Public: from what the quantity is. No bound above it is drawn. For the private draw alone."""
 

@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING, OwnersParameters
 from dpcore.data_owners.study import Records
 from pages.data_owners.question import QUESTION
 from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.shared.screen import inputs, layout
 
 
 def read(places: layout.Places) -> OwnersParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    state, key = st.session_state, QUESTION.key
-    entered = state[key("source")] is OwnersSource.ENTERED
-    user = state[key("unit")] is Unit.USER
-    # What the unit does not need, or the data say, a link has left empty.
-    fields.refill(
-        QUESTION, *(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))
-    )
+    unused = inputs.unused_fields(QUESTION)
     with places.line:
-        if entered:
-            fields.draw_all(QUESTION, "owners", "records")
-        fields.draw(QUESTION, "shared")
+        fields.draw_all(QUESTION, *(name for name in ("owners", "records", "shared") if name not in unused))
     with places.more("owners_more"):
-        fields.draw(QUESTION, "source")
-        user = fields.draw(QUESTION, "unit") is Unit.USER
+        fields.draw_all(QUESTION, "source", "unit")
         with fields.row():
-            if user:
+            if "records_per_user" not in unused:
                 fields.draw(QUESTION, "records_per_user")
             fields.draw(QUESTION, "delta")
-            if not entered:
+            if "owners" in unused:
                 fields.draw(QUESTION, "own_cap")
         fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
         fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
         fields.draw_row(QUESTION, "x_axis", "y_axis")
-    unused = [*(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))]
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
         found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)

@@ -41,9 +41,7 @@ def read(
     for name, choices in options.items():
         if _value(question, name) not in choices:
             st.session_state[question.key(name)] = choices[0]
-    unused = [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
-    # A link leaves out what does not apply, and a slider cannot be empty.
-    fields.refill(question, *unused, *(name for name, field in question.fields.items() if field.slider))
+    unused = unused_fields(question)
 
     def draw(place: Place) -> None:
         for name in question.placed(place):
@@ -70,6 +68,16 @@ def read(
             f.name for f in dataclasses.fields(question.parameters) if f.default is None and hidden(f.name)
         ]
         return fields.build(question, unused=unused, aside=aside)
+
+
+def unused_fields(question: Question) -> list[str]:
+    """Return the fields that do not go with the present choices, and fill those that must not be empty.
+
+    A link leaves out what does not apply, and a slider cannot be empty.
+    """
+    unused = [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
+    fields.refill(question, *unused, *(name for name, field in question.fields.items() if field.slider))
+    return unused
 
 
 def _value(question: Question, name: str) -> Any:

@@ -8,16 +8,16 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.parameters import (
+    LINE,
+    TAB,
     FieldOrigin,
     Option,
     Parameters,
-    Place,
-    choice,
     declared_fields,
     describe,
     fields_beside_data,
-    number,
-    text,
+    of_data,
+    public,
 )
 from dpcore.common.text_fields import from_fields, to_fields
 
@@ -33,15 +33,15 @@ class Shape(Option):
 class Order(Parameters):
     """An order of things."""
 
-    count: int = number(3, "Things", (1, 9), origin=FieldOrigin.PUBLIC, place=Place.LINE)
+    count: int = public.number(3, "Things", (1, 9), place=LINE)
     """How many things
     are ordered."""
-    shape: Shape = choice(Shape.ROUND, "Shape")
-    edges: int | None = number(
+    shape: Shape = of_data.choice(Shape.ROUND, "Shape")
+    edges: int | None = of_data.number(
         None, "Number of edges", (3, 6), initial=4, only_with=("shape", (Shape.OWN,)), width=10
     )
-    size: float = number(1.0, "Size s", (0.5, 2.0), name="size s")
-    note: str = text("", "Note", max_length=5, place=Place.TAB)
+    size: float = of_data.number(1.0, "Size s", (0.5, 2.0), name="size s")
+    note: str = of_data.text("", "Note", max_length=5, place=TAB)
 
 
 def refused(**fields: object) -> list[str]:

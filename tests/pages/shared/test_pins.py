@@ -126,7 +126,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     assert table.value["ε"].tolist() == ["1", "0.37"]
     assert table.value["Rows left out"].str.endswith("%").all()
     assert table.value["Half or double"].str.contains(" costs ").all()
-    assert "Highest value, U: 80" in table.value["Settings"][0]
+    assert "Highest value U: 80" in table.value["Settings"][0]
 
     assert "shop_events" not in link_of(at)
 
