@@ -59,7 +59,7 @@ class _Facet(ByDigest):
         content = hashlib.sha256(type(self).__name__.encode())
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            content.update(value.ravel() if isinstance(value, np.ndarray) else repr(value).encode())
+            content.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
         return content.hexdigest()
 
 
