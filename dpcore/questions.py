@@ -151,14 +151,14 @@ def call_of(name: str) -> Callable[..., Reply]:
         The function, with the signature and the docstring that `help` shows.
     """
     asked = ASKED[name]
-    answered, kind, _ = _parts(asked)
+    build_answer, kind, _ = _parts(asked)
 
     def call(data: Any = None, /, **settings: Any) -> Reply:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(asked, kind, answered)
+    call.__doc__ = _docstring(asked, kind, build_answer)
     return call
 
 
@@ -177,7 +177,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.reply import Reply
 
     asked = ASKED[name]
-    answered, kind, own = _parts(asked)
+    build_answer, kind, own = _parts(asked)
     columns = {key: settings[key] for key in asked.columns if key in settings}
     # What the question takes beside a data set.
     beside = isinstance(data, own) and not isinstance(data, Dataset)
@@ -204,10 +204,10 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         usual = importlib.import_module(f"dpcore.{asked.of}").usual(brought)
         unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
-    answer = answered(brought, parameters)
+    answer = build_answer(brought, parameters)
     call, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
     assert call is not None
-    asks = (inspect.getdoc(answered) or "").partition("\n")[0]
+    asks = (inspect.getdoc(build_answer) or "").partition("\n")[0]
     return Reply(answer, (name, call[1]), f"dpcore.{asked.of}.answer", asks, data_set, brought)
 
 
@@ -239,10 +239,10 @@ def types_of(name: str) -> dict[str, Any]:
 
 
 def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
-    """What answers, and the types of its parameters and of its data."""
-    answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
-    hints = typing.get_type_hints(answered)
-    return answered, hints["parameters"], hints["data"]
+    """Return the function that answers, and the types of its parameters and of its data."""
+    build_answer = importlib.import_module(f"dpcore.{asked.of}.answer").build_answer
+    hints = typing.get_type_hints(build_answer)
+    return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
 def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
@@ -398,10 +398,10 @@ _OF_COLUMNS = {
 }
 
 
-def _docstring(asked: Question, kind: Any, answered: Any) -> str:
+def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
     told = _attributes(inspect.getdoc(kind) or "")
     types_of = field_types(kind)
-    first, _, rest = (inspect.getdoc(answered) or "").partition("\n\nArgs:")
+    first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
     lines = [
         first,

@@ -255,7 +255,9 @@ class Reply:
         """Return a released bound as a reply; ``data`` give the names of file and columns."""
         from dpcore.private_choice.answer import drawing
 
-        return Drawn(drawing.answered(self.answer, release, asked, data), self.call, self.package, self.asks)
+        return Drawn(
+            drawing.build_answer(self.answer, release, asked, data), self.call, self.package, self.asks
+        )
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.

@@ -70,19 +70,19 @@ def of_answer(
         title: Of the page.
         parameters: The page's parameters object; entered by the person.
         source: The data.
-        package: The question's package with ``answered``, such as ``dpcore.mean.answer``.
+        package: The question's package with ``build_answer``, such as ``dpcore.mean.answer``.
         made: When.
         public_only: Leave out the name of private data as well; their numbers are in no script.
-        call: The function of `dpcore` that asks this, and its settings; None where there is none, and ``answered`` is
-            called.
+        call: The function of `dpcore` that asks this, and its settings; None if there is none, and ``build_answer``
+            is called.
     """
     code = Code()
     code.use("on_white", "dpcore.report.plotly_figures")
     numbers = "label, number in answer.numbers.iterrows()"
     if call is None:
         numbers = "label, number in ((one.label, one) for one in answer.numbers)"
-        code.use("answered", package)
-        asked = f"parameters = {code.of(parameters)}\nanswer = answered(data, parameters)"
+        code.use("build_answer", package)
+        asked = f"parameters = {code.of(parameters)}\nanswer = build_answer(data, parameters)"
     else:
         name, settings = call
         code.use(name, "dpcore")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.factorisation.answer import FactorisationFound, answered, words
+from dpcore.factorisation.answer import FactorisationFound, build_answer, words
 from dpcore.factorisation.parameters import FactorisationParameters
 from pages.factorisation import cached, implicit, inputs, tabs, work
 from pages.factorisation.question import QUESTION
@@ -20,7 +20,7 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     found = load(parameters)
-    answer = answered(data, parameters, found)
+    answer = build_answer(data, parameters, found)
     with places.figure:  # First, so that the browser draws it while the rest is on its way.
         plots.draw(next(iter(answer.plots.values()))())
     with places.answer:

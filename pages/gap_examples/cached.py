@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.gap_examples.answer import GapFound, answered, examples, find
+from dpcore.gap_examples.answer import GapFound, build_answer, examples, find
 from dpcore.gap_examples.answer.answer import Ends
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import GapParameters
@@ -19,7 +19,7 @@ def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapFound:
 
 def gap_answer(data: Dataset, parameters: GapParameters, ends: Ends | None) -> Answer:
     """The answer on the person's data; what is entered in the steps on instances is no part of what is kept."""
-    return answered(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
+    return build_answer(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
 @cached_for_all(max_entries=16)

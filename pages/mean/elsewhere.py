@@ -34,7 +34,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
         return None
 
 
-def answered(data: Dataset, epsilon: float = 1.0) -> Answer | None:
+def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     """What *Mean* answers on these data; None where its fields do not fit together."""
     asked = parameters(epsilon)
     return None if asked is None else inputs.mean_answer(data, asked)
@@ -55,7 +55,7 @@ def share_between_users(data: Dataset) -> float:
         return 0.0
     if likeness is Likeness.ENTERED and not reads:
         return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
-    there = None if data.is_private else answered(data)
+    there = None if data.is_private else build_answer(data)
     read = None if there is None else there.found.read
     if read is None or math.isnan(read.share.estimate):
         return ASSUMED_SHARE
@@ -71,7 +71,7 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
         number: What that page finds, in rows per user.
         smooth: Whether that is the bound of smooth weights.
     """
-    there = None if here is None else answered(data, here.epsilon)
+    there = None if here is None else build_answer(data, here.epsilon)
     if here is None or there is None or there.setting is None or here.released is not there.setting.released:
         return ""
     found = there.found.smooth.threshold if smooth else there.found.cap.max_contributions

@@ -12,7 +12,7 @@ from dpcore.answer.value_range import Outside
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import MeanFound, answered, find, words
+from dpcore.mean.answer import MeanFound, build_answer, find, words
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues
 from pages.mean.question import QUESTION
@@ -145,4 +145,4 @@ def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> Mean
 def mean_answer(data: Dataset, parameters: mean.MeanParameters) -> Answer:
     """The answer; a cap of the person's own moves one mark and is no part of what is kept."""
     asked = parameters if parameters.own_cap is None else replace(parameters, own_cap=None)
-    return answered(data, parameters, _found(data.digest, asked, data))
+    return build_answer(data, parameters, _found(data.digest, asked, data))

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.multitask.answer import MultitaskFound, answered
+from dpcore.multitask.answer import MultitaskFound, build_answer
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import cached, counts, experiment, inputs, optimum, tabs
 from pages.multitask.question import QUESTION
@@ -37,7 +37,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     with places.notes:
         found = load(parameters)
-    answer = None if found is None else answered(data, parameters, found)
+    answer = None if found is None else build_answer(data, parameters, found)
     if answer is not None:
         with places.figure:  # First, so that the browser draws it while the rest is on its way.
             plots.show(answer.plots["many-tasks-buckets"]())

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.answer.stage import Stage
 from dpcore.common.errors import InvalidInput
-from dpcore.per_group.answer import DistributionFound, PerGroupFound, answered, distribution, words
+from dpcore.per_group.answer import DistributionFound, PerGroupFound, build_answer, distribution, words
 from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys, page_run
@@ -41,7 +41,7 @@ def body(places: layout.Places) -> None:
 def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> None:
     """The answer made of what was found."""
     page_run.answers(found.parameters)
-    answer = answered(data, found.parameters, found)
+    answer = build_answer(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
         plots.draw(answer.plots["per-group-error"](), label, moves=QUESTION.key)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import PlanFound, answered, find
+from dpcore.plan.answer import PlanFound, build_answer, find
 from dpcore.plan.answer.noises import Noises, both
 from dpcore.plan.one_truncation import OneTruncation, best_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters
@@ -32,7 +32,7 @@ def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
-    return answered(data, asked, _found(data.digest, asked, data))
+    return build_answer(data, asked, _found(data.digest, asked, data))
 
 
 @cached(max_entries=8)

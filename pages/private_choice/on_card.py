@@ -177,7 +177,7 @@ def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters | BoundDr
     ends = drawing.ends_of(card, asked)
     if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:  # On *Choose privately*.
         ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
-    return actions.with_drawn(card, drawing.answered(card, drawn, asked, data, ends, range_facts(ends)))
+    return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data, ends, range_facts(ends)))
 
 
 def range_facts(ends: Ends) -> ReleaseFacts | None:

@@ -20,7 +20,7 @@ USERS_FOLLOWED = QUESTION.key("users_followed")
 def follow(data: Dataset) -> None:
     """Take up what *Mean* goes by of values and users, where that has changed; nothing read off private values."""
     _follow_users(data)
-    there, state = elsewhere.answered(data), st.session_state
+    there, state = elsewhere.build_answer(data), st.session_state
     share = PrivateParameters(1.0).variance_share
     setting = None if there is None else there.setting
     if setting is not None and not (setting.values_read and data.is_private):

@@ -104,5 +104,5 @@ def way(card: Answer, data: Dataset) -> PairWay | None:
     ]
     if not drawn:
         return PairWay(asked, of_sum)
-    of = actions.with_drawn(card, drawing.answered(card, drawn[-1], asked, data), "pair")
+    of = actions.with_drawn(card, drawing.build_answer(card, drawn[-1], asked, data), "pair")
     return PairWay(asked, of_sum, of)

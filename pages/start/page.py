@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
-from dpcore.start.answer import answered
+from dpcore.start.answer import build_answer
 from dpcore.start.answer.answer import ASSUMED
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
@@ -52,7 +52,7 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     if parameters.users in presets.SENTENCES and shelf.tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     found = cached.found(data.digest, parameters.epsilon, data)
-    answer = answered(data, replace(parameters, bound=bound), found)
+    answer = build_answer(data, replace(parameters, bound=bound), found)
     with places.figure:
         plots.show(answer.plots["start-tradeoff"](), moves=QUESTION.key)
     with places.answer:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.training.answer import answered
+from dpcore.training.answer import build_answer
 from dpcore.training.answer.plots import bounds, methods
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
@@ -35,7 +35,7 @@ def body(places: layout.Places) -> None:
     if found is not None and found.best is None:
         found = None  # Its first runs are being made.
     release.collect()  # Whatever tab is open, and before files and methods are made.
-    answer = None if found is None else answered(found.data, found.parameters, found)
+    answer = None if found is None else build_answer(found.data, found.parameters, found)
     if answer is not None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.

@@ -40,7 +40,7 @@ from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import plotly_figures
-from dpcore.total.answer import answered as total_answered
+from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import training_data
 from dpcore.training.losses import LossKind
@@ -275,7 +275,9 @@ def test_problems_of_question_and_data_are_told_at_once():
 @pytest.mark.parametrize("name", questions.ASKED)
 def test_help_tells_every_setting_once(name):
     asked, call = questions.ASKED[name], getattr(ss, name)
-    fields = set(inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").answered).parameters)
+    fields = set(
+        inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").build_answer).parameters
+    )
     assert {"data", "parameters"} <= fields
     shown = set(inspect.signature(call).parameters) - {"data"}
     told = [

@@ -13,7 +13,7 @@ from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.dataset import Dataset
 
 
-def answered(
+def build_answer(
     data: Dataset | Provenance, parameters: OwnersParameters, found: OwnersFound | None = None
 ) -> Answer:
     """Who should train together, by the bounds.

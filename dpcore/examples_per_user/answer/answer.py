@@ -15,7 +15,7 @@ from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COV
 from dpcore.report.csv_files import columns_csv, public_inputs
 
 
-def answered(data: Dataset, parameters: ExamplesParameters, found: ExamplesFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: ExamplesParameters, found: ExamplesFound | None = None) -> Answer:
     """How many examples of one user a private training may see, by the better of two ways of sampling.
 
     Args:

@@ -12,7 +12,7 @@ from dpcore.factorisation.answer.methods import methods
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 
 
-def answered(
+def build_answer(
     data: Dataset | None, parameters: FactorisationParameters, found: FactorisationFound | None = None
 ) -> Answer:
     """Which items get a user's budget when a recommender is learned, and whether it beats item means.

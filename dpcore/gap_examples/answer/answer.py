@@ -36,7 +36,7 @@ Ends = tuple[float, float]
 """The range of a value, L and U."""
 
 
-def answered(
+def build_answer(
     data: Dataset, parameters: GapParameters, found: GapFound | None = None, ends: Ends | None = None
 ) -> Answer:
     """The best cap beside the best smooth weights.

@@ -16,7 +16,7 @@ from dpcore.learning.error_bound import NEIGHBOURS
 from dpcore.report.csv_files import columns_csv, public_inputs
 
 
-def answered(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
     """The best bound on rows per user for a private learner.
 
     Args:

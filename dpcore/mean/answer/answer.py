@@ -25,7 +25,7 @@ from dpcore.mean.parameters import MeanParameters, assumptions
 from dpcore.mean.user_effects import bounded_mean
 
 
-def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
     """The best bound on rows per user for a mean, and the best smooth weights.
 
     Args:

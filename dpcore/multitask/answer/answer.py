@@ -12,7 +12,7 @@ from dpcore.multitask.answer.methods import methods
 from dpcore.multitask.parameters import MultitaskParameters
 
 
-def answered(
+def build_answer(
     data: Dataset | None, parameters: MultitaskParameters, found: MultitaskFound | None = None
 ) -> Answer:
     """Who gets a user's privacy budget when one model per task is trained.

@@ -14,7 +14,7 @@ from dpcore.per_group.answer.found import PerGroupFound, find
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
-def answered(
+def build_answer(
     data: Dataset, parameters: PerGroupParameters, found: PerGroupFound | DistributionFound | None = None
 ) -> Answer:
     """The best pair of bounds for a release per group, and the best bound on a user's whole vector.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: PlanParameters, found: PlanFound | None = None) -> Answer:
     """How several numbers about one table share one privacy budget, each under the bound that is best for its share.
 
     Args:

@@ -11,7 +11,7 @@ from dpcore.private_choice.answer.methods import methods
 from dpcore.private_choice.parameters import PrivateParameters
 
 
-def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
     """What it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.

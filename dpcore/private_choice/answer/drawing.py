@@ -235,7 +235,7 @@ def column_of_groups(data: Dataset) -> str:
     return "" if facet is None else facet.label
 
 
-def answered(
+def build_answer(
     card: Answer,
     drawn: PrivateChoice | PrivatePair,
     asked: Asked,

@@ -15,7 +15,7 @@ from dpcore.quantile.mechanism import assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 
 
-def answered(
+def build_answer(
     data: Dataset,
     parameters: QuantileParameters,
     found: QuantileFound | None = None,

@@ -12,7 +12,7 @@ from dpcore.regression.answer.methods import methods
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 
 
-def answered(
+def build_answer(
     data: Dataset | None, parameters: RegressionParameters, found: RegressionFound | None = None
 ) -> Answer:
     """How much each row should weigh in a linear regression of private labels on public features.

@@ -18,7 +18,7 @@ ASSUMED = (
 )
 
 
-def answered(data: Dataset, parameters: StartParameters, found: Tradeoff | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: StartParameters, found: Tradeoff | None = None) -> Answer:
     """The best bound for a table of counts, and what the bound that is set does.
 
     Args:

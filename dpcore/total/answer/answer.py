@@ -16,7 +16,7 @@ from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
 
-def answered(
+def build_answer(
     data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
 ) -> Answer:
     """The best bound on what one user adds to a sum or a count; where totals have both signs, a range.

@@ -13,7 +13,7 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.training_data import TrainingData, how_labels_are_cut
 
 
-def answered(
+def build_answer(
     data: TrainingData | None, parameters: TrainingParameters, found: TrainingFound | None = None
 ) -> Answer:
     """How much a user may weigh when a private classifier is trained.

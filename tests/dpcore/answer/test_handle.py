@@ -58,7 +58,7 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     asked = TotalParameters(1.0, mechanism=noise, measure=measure, own_bound=own, delta=(
         1e-4 if noise is NoiseKind.GAUSSIAN else None
     ))  # fmt: skip
-    answer = total_answer.answered(data, asked)
+    answer = total_answer.build_answer(data, asked)
     plot = answer.plots["total-error"]()
     found = plot.handle
     assert found is not None
@@ -80,7 +80,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     rows, users = ContributionHistogram.from_counts(np.ones(totals.size, int)), np.arange(totals.size)
     data = Dataset("signed", "", Disclosure.PUBLIC, rows, values=Values(users, totals, "euros"))
     asked = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
-    plot = total_answer.answered(data, asked).plots["total-signed"]()
+    plot = total_answer.build_answer(data, asked).plots["total-signed"]()
     found = plot.handle
     assert found is not None
     assert found.dots is not None
@@ -97,7 +97,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
     apart = dataclasses.replace(asked, lower=-10.0, upper=80.0)
-    assert total_answer.answered(data, apart).plots["total-signed"]().handle is None
+    assert total_answer.build_answer(data, apart).plots["total-signed"]().handle is None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     ids=["values read", "counts only, own bound", "private counts"],
 )
 def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked):
-    answer = mean_answer.answered(samples.load("shop-events"), asked)
+    answer = mean_answer.build_answer(samples.load("shop-events"), asked)
     plot = answer.plots["mean-error"]()
     found = plot.handle
     assert found is not None
@@ -148,7 +148,7 @@ def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
 
 def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_drawn_at_the_top():
     asked = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
-    plot = learning_answer.answered(samples.load("shop-events"), asked).plots["learning-bound"]()
+    plot = learning_answer.build_answer(samples.load("shop-events"), asked).plots["learning-bound"]()
     assert plot.handle is not None
     assert plot.handle.dots is None
     told = figures.handle_told(plot, plot.handle)
@@ -175,7 +175,7 @@ GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
     ids=["rows", "own pair, Gaussian", "mean of roots", "users", "signed sum", "mean, without parts"],
 )
 def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(asked):
-    answer = per_group_answer.answered(GROUPED, asked)
+    answer = per_group_answer.build_answer(GROUPED, asked)
     plot = answer.plots["per-group-error"]()
     found = plot.handle
     assert found is not None
@@ -222,7 +222,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
 def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
     data = samples.load("online-retail-lines")
     for bound in (None, 60):
-        answer = start_answer.answered(data, StartParameters(1.0, bound))
+        answer = start_answer.build_answer(data, StartParameters(1.0, bound))
         plot = answer.plots["start-tradeoff"]()
         found = plot.handle
         assert found is not None
@@ -239,13 +239,13 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
 
 
 ON_SHOP = {
-    "start": lambda: start_answer.answered(GROUPED, StartParameters(1.0)),
-    "mean": lambda: mean_answer.answered(
+    "start": lambda: start_answer.build_answer(GROUPED, StartParameters(1.0)),
+    "mean": lambda: mean_answer.build_answer(
         GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **usual(GROUPED))
     ),
-    "total": lambda: total_answer.answered(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
-    "per_group": lambda: per_group_answer.answered(GROUPED, PerGroupParameters(1.0)),
-    "learning": lambda: learning_answer.answered(GROUPED, LearningParameters(1.0)),
+    "total": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
+    "per_group": lambda: per_group_answer.build_answer(GROUPED, PerGroupParameters(1.0)),
+    "learning": lambda: learning_answer.build_answer(GROUPED, LearningParameters(1.0)),
 }
 
 
@@ -285,7 +285,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
 def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
     for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE):
         data = dataclasses.replace(GROUPED, disclosure=disclosure)
-        plot = total_answer.answered(data, TotalParameters(1.0)).plots["total-error"]()
+        plot = total_answer.build_answer(data, TotalParameters(1.0)).plots["total-error"]()
         told = figures.handle_told(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert told["dots"]["alone"] == private

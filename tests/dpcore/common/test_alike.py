@@ -17,10 +17,10 @@ from dpcore.data import samples
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.learning.answer import answered as of_learning
-from dpcore.per_group.answer import answered as of_groups
+from dpcore.learning.answer import build_answer as of_learning
+from dpcore.per_group.answer import build_answer as of_groups
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.quantile.answer import answered as of_quantile
+from dpcore.quantile.answer import build_answer as of_quantile
 from dpcore.quantile.parameters import QuantileParameters
 
 SHOP = samples.load("shop-events")

@@ -18,7 +18,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, usual, worst_values
-from dpcore.mean.answer import answered
+from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import over_users, whatever
 from dpcore.mean.worst_values import WorstProblem
 from dpcore.total import TotalProblem
@@ -82,7 +82,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     values = np.where(counts[users] > np.quantile(counts, 0.6), 1.0, 0.0)
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
-        answer = answered(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
+        answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
         most, problem = whatever(answer.found), answer.found.problem
         assert most is not None
         assert most.least <= min(most.cap, most.smooth)
@@ -92,7 +92,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
         assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
         assert number.value == most.cap
-    ours = answered(
+    ours = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
     assert whatever(ours.found) is None

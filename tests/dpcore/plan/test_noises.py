@@ -12,7 +12,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters, Program
-from dpcore.plan.answer import answered, find, noises
+from dpcore.plan.answer import build_answer, find, noises
 from dpcore.plan.budget import unit_scale
 
 SHOP = samples.load("shop-events")
@@ -82,4 +82,4 @@ def test_where_no_epsilon_is_enough_the_sentence_says_so_and_an_answer_holds_it(
     assert "with Laplace noise ε = 99" in said
     assert "with Gaussian noise at δ = 0.000001 no ε is enough" in said
     page = asked("users")
-    assert "Laplace or Gaussian" not in answered(SHOP, page, find(SHOP, page)).facts
+    assert "Laplace or Gaussian" not in build_answer(SHOP, page, find(SHOP, page)).facts

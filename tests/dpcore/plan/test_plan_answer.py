@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters
-from dpcore.plan.answer import answered, words
+from dpcore.plan.answer import build_answer, words
 from dpcore.plan.budget import epsilon_of, unit_scale
 from dpcore.plan.lines import MAX_LINES
 from dpcore.report.plotly_figures import figure
@@ -24,7 +24,7 @@ FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows pe
 
 def answer(lines=FIVE, data=SHOP, **given):
     usual = {"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": lines}
-    return answered(data, PlanParameters(**{**usual, **given}))
+    return build_answer(data, PlanParameters(**{**usual, **given}))
 
 
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])

@@ -15,9 +15,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
-from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.plan import BoundCurve, PlanParameters, Program, drawn, least_sum, table, usual
-from dpcore.plan.answer import answered
+from dpcore.plan.answer import build_answer
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
 SHOP = samples.load("shop-events")
@@ -147,7 +147,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         frame = pd.DataFrame({"u": users, "v": values})
         data = to_dataset(frame, user="u", value="v", disclosure="public")
         asked = PlanParameters(1.0, "users; rows; sum; mean", lower=0.0, upper=10.0, **usual(data))
-        said = answered(data, asked)
+        said = build_answer(data, asked)
         assert said.found.split.certificate.relative_gap <= 1e-4
         assert not said.found.planned[3].every
         assert all(math.isfinite(line.error) for line in said.found.lines)

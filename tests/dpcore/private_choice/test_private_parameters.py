@@ -17,7 +17,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
-from dpcore.private_choice.answer import answered
+from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -110,7 +110,7 @@ def test_an_answer_draws_nothing(monkeypatch):
 
     monkeypatch.setattr(opendp.Measurement, "__call__", drawn)
     data = Dataset("secret", "", Disclosure.PRIVATE, HISTOGRAM)
-    answer = answered(data, PrivateParameters(1.0, Wanted.QUANTILE))
+    answer = build_answer(data, PrivateParameters(1.0, Wanted.QUANTILE))
     assert [plot().disclosure for plot in answer.plots.values()] == [Disclosure.PRIVATE] * 3
     assert (answer.code, answer.methods) == (None, None)
     with pytest.raises(AssertionError, match="charged"):  # Else this test shows nothing.

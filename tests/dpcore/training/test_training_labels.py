@@ -13,7 +13,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, guess
-from dpcore.training.answer import answered
+from dpcore.training.answer import build_answer
 from dpcore.training.answer.found import rows_of
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.training_data import of_table, says_one
@@ -78,7 +78,7 @@ def test_numbers_may_be_classes_and_stars_say_where_they_are_cut():
     assert says_one(threes, 0.5) == "stars = 3"
     cut = of_table(read, design, Disclosure.PRIVATE, ranges)
     asked = TrainingParameters(1.0, positive_above=4.0, runs=2, splits=1)
-    assert "stars has 3 different values: those above 4 count as 1" in answered(cut, asked).assumptions[0]
+    assert "stars has 3 different values: those above 4 count as 1" in build_answer(cut, asked).assumptions[0]
 
 
 def test_a_column_called_label_is_proposed():

@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
-from dpcore.data_owners.answer import OwnersFound, answered, find, plots, trained, words
+from dpcore.data_owners.answer import OwnersFound, build_answer, find, plots, trained, words
 from dpcore.data_owners.answer.found import bound_rows
 from dpcore.data_owners.answer.trained import Trained
 from dpcore.data_owners.bounds import Private, Unit, alone, together
@@ -64,7 +64,7 @@ def made(choice: Callable[[], str] | None) -> str:
 
 def answer_of(data: Dataset = LINES, **asked: Any) -> Answer:
     found = found_of(data, **asked)
-    return answered(data, found.parameters, found)
+    return build_answer(data, found.parameters, found)
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
@@ -95,8 +95,8 @@ def test_every_regime_has_its_headline() -> None:
     assert words.headline(never) == "Work alone: sharing never pays, however many join."
     single = words.headline(found_of(owners=1))
     assert single == "One owner has nobody to join: alone and together are the same problem."
-    assert answered(LINES, never.parameters, never).numbers[0].text == "none suffice"
-    assert answered(LINES, never.parameters, never).good_enough == ""
+    assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
+    assert build_answer(LINES, never.parameters, never).good_enough == ""
 
 
 def test_what_the_theorem_does_not_cover_is_said() -> None:
@@ -109,7 +109,7 @@ def test_what_the_theorem_does_not_cover_is_said() -> None:
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     found = found_of()
     assert (
-        answered(LINES, found.parameters, found).good_enough
+        build_answer(LINES, found.parameters, found).good_enough
         == "it pays from 37 owners, ε = 0.537, or 29 records each."
     )
     for records, pays in ((29, True), (28, False)):
@@ -117,13 +117,13 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
     whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(crossings.records_limit(whole.of, Private.JOINT)))
-    assert f"or up to {most:,} records each" in answered(LINES, whole.parameters, whole).good_enough
+    assert f"or up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).good_enough
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.of.having(records=float(records), records_per_unit=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
     # Without a shared part joining never stops to pay.
     free = found_of(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
-    assert answered(LINES, free.parameters, free).good_enough.endswith("or any number of records each.")
+    assert build_answer(LINES, free.parameters, free).good_enough.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
@@ -131,7 +131,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert found.cap is not None
     every = unequal.joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.of)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
-    told = answered(SECRET, found.parameters, found)
+    told = build_answer(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
     assert words.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
@@ -160,8 +160,8 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert found_of(**asked).disclosure is Disclosure.PUBLIC
         found = found_of(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
-        assert words.LEAKS in answered(SECRET, found.parameters, found).detail
-        told_of = answered(SECRET, found.parameters, found)
+        assert words.LEAKS in build_answer(SECRET, found.parameters, found).detail
+        told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = tabs.content(told_of, Source(SECRET))
@@ -181,7 +181,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
 def test_the_program_prints_the_page_s_numbers() -> None:
     for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
         found = found_of(**asked)
-        code = answered(LINES, found.parameters, found).code
+        code = build_answer(LINES, found.parameters, found).code
         assert code is not None
         ((_, program),) = code.forms
         assert isinstance(program, Code)

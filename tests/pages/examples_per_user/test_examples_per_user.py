@@ -23,7 +23,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import ExamplesParameters, Way
-from dpcore.examples_per_user.answer import answered, quick
+from dpcore.examples_per_user.answer import build_answer, quick
 from dpcore.examples_per_user.answer import owners as owners_told
 from dpcore.examples_per_user.answer.words import above
 from dpcore.examples_per_user.noise import multiplier, multiplier_at_most
@@ -39,11 +39,11 @@ ASKED = ExamplesParameters(1.0)
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return answered(SAMPLE, ASKED)
+    return build_answer(SAMPLE, ASKED)
 
 
 def quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
-    return answered(data, asked, quick(data.histogram, asked))
+    return build_answer(data, asked, quick(data.histogram, asked))
 
 
 def users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
@@ -94,7 +94,7 @@ def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
 def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
     found = quick(SAMPLE.histogram, ASKED).with_noise(None)
     assert found.stage is Stage.FIRST
-    made = answered(SAMPLE, ASKED, found)
+    made = build_answer(SAMPLE, ASKED, found)
     assert made.numbers[1].text.startswith("at most ")
     assert "on its way" in made.numbers[1].note
 

@@ -88,7 +88,7 @@ def found_of(
 
 
 def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
-    return answer.answered(None, parameters, found_of(parameters, result))
+    return answer.build_answer(None, parameters, found_of(parameters, result))
 
 
 def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
@@ -237,7 +237,7 @@ def trained() -> AppTest:
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
-    said = answer.answered(None, ASKED)
+    said = answer.build_answer(None, ASKED)
     expected = said.found
     assert said.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")

@@ -107,7 +107,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
 def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
     """The answer on these data, with no page."""
     asked = GapParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
-    return gap_answer.answered(dataclasses.replace(SAMPLE, histogram=histogram), asked)
+    return gap_answer.build_answer(dataclasses.replace(SAMPLE, histogram=histogram), asked)
 
 
 def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():

@@ -98,7 +98,7 @@ def same(drawn: object, computed: np.ndarray) -> bool:
 
 
 def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningFound, Answer]:
-    one = learning_answer.answered(dataset, parameters)
+    one = learning_answer.build_answer(dataset, parameters)
     return one.found, one
 
 

@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import files as mean_files
 from dpcore.mean.answer import MeanFound
-from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues

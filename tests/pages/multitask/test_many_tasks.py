@@ -19,7 +19,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, cvxpy_reference, exact, files, free
-from dpcore.multitask.answer import MultitaskFound, answered, details, find, plots, words
+from dpcore.multitask.answer import MultitaskFound, build_answer, details, find, plots, words
 from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
 from dpcore.multitask.counts import cost_factor, release_counts
@@ -113,7 +113,7 @@ def found_of(dataset=WITHOUT, **changed) -> MultitaskFound:
 
 
 def answer_of(found: MultitaskFound, data=WITHOUT) -> Answer:
-    return answered(data, found.parameters, found)
+    return build_answer(data, found.parameters, found)
 
 
 def words_of(one: Answer) -> str:

@@ -24,7 +24,7 @@ from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import (
     PerGroupFound,
-    answered,
+    build_answer,
     distribution,
     find,
     methods,
@@ -360,7 +360,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="a group in each row"):
-        answered(samples.load("online-retail-lines"), asked())
+        build_answer(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]

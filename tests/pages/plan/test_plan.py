@@ -18,7 +18,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import PlanParameters, usual
-from dpcore.plan.answer import answered, find
+from dpcore.plan.answer import build_answer, find
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
 from dpcore.report.document import report_json
@@ -93,14 +93,14 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     text = "users within 1%; rows within 2%; sum; rows per group within 20%"
     at = opened(text, program=Program.OPENDP.value)
     asked = PlanParameters(1.0, text, lower=None, upper=None, program=Program.OPENDP)
-    said = answered(SHOP, asked, find(SHOP, asked))
+    said = build_answer(SHOP, asked, find(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
     assert said.found.planned[said.found.eater].line.what.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, text, Objective.REACH, program=Program.OPENDP)
-    least = answered(SHOP, least_asked, find(SHOP, least_asked))
+    least = build_answer(SHOP, least_asked, find(SHOP, least_asked))
     assert least.headline in shown_texts(at)
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
     assert "needs a wanted error in every line; sum has none" in errors(at)
@@ -152,7 +152,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         assert asked == PlanParameters(
             asked.epsilon, text, **ends, **{**usual(nasty), "target": asked.target}
         )
-        said = answered(nasty, asked, find(nasty, asked))
+        said = build_answer(nasty, asked, find(nasty, asked))
         assert said.headline in shown_texts(at)
         assert metrics_of(at)[0].value == said.numbers[0].text
         assert all(math.isfinite(line.error) for line in said.found.lines)
@@ -176,7 +176,7 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     asked = PlanParameters(
         3.0, "users; sum within 10; mean within 2; sums per group within 5", lower=-100.0, upper=100.0
     )
-    said = answered(nasty, asked, find(nasty, asked))
+    said = build_answer(nasty, asked, find(nasty, asked))
     held = tomllib.loads(tabs.settings_of(nasty, said))
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name

@@ -20,7 +20,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
-from dpcore.private_choice.answer import PrivateFound, answered, code, words
+from dpcore.private_choice.answer import PrivateFound, build_answer, code, words
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
@@ -89,7 +89,7 @@ def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> Pri
 
 def said(found: PrivateFound, copy: comparison.CopyCost | None) -> Answer:
     """The answer with this cost of a copy."""
-    return answered(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
+    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
 
 
 def words_of(found: Answer) -> str:

@@ -21,7 +21,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
-from dpcore.quantile.answer import answered, plots
+from dpcore.quantile.answer import build_answer, plots
 from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
@@ -72,7 +72,7 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 def asked(**given):
     """The answer on the shop purchases."""
     ends = {} if given.get("base") else ENDS
-    return answered(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
+    return build_answer(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
 
 
 def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
@@ -309,7 +309,7 @@ def test_the_bound_from_counts_uses_no_values():
 def test_ties_cost_what_no_budget_can_buy_back():
     ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
-    found = answered(ratings, parameters)
+    found = build_answer(ratings, parameters)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
     assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
@@ -328,7 +328,7 @@ def test_degenerate_data_are_answered():
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
         few = cached.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
         first = core.compute(parameters, few, cached.first_search(few, parameters.asked))
-        for found in (answered(of, parameters), answered(of, parameters, first)):
+        for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
             window, widest = core.window(found.found)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in found.plots.values():
@@ -361,13 +361,13 @@ def test_columns_hold_what_is_drawn():
 
 def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():
     told = []
-    found = answered(
+    found = build_answer(
         SHOP, QuantileParameters(1.0, **ENDS), progress=told.append, should_stop=lambda: len(told) > 8
     )
     assert "The search was stopped early" in found.detail
     assert told == sorted(told)
     with pytest.raises(InvalidInput, match="needs values"):
-        answered(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
+        build_answer(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
 
 
 # --- the first answer ---------------------------------------------------------------------------------------

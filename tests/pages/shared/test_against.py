@@ -233,10 +233,10 @@ def test_training_predicts_what_its_formulas_say() -> None:
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
     from dpcore.mean import MeanParameters
-    from dpcore.mean.answer import answered
+    from dpcore.mean.answer import build_answer
 
     asked = MeanParameters(0.3, lower=0.0, upper=60.0)
-    view = answered(DATA, asked).found
+    view = build_answer(DATA, asked).found
     assert declared("mean").best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
 
 

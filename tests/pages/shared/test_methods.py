@@ -27,7 +27,7 @@ from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
-from dpcore.per_group.answer import answered as groups_answered
+from dpcore.per_group.answer import build_answer as groups_answered
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
@@ -73,14 +73,14 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
     asked = mean.MeanParameters(1.0, counts=counts)
-    found = mean_answer.answered(data, asked).methods
+    found = mean_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
 
 def of_total(data: Dataset, **more: object) -> Methods:
     asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    found = total_answer.answered(data, asked).methods
+    found = total_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
@@ -101,20 +101,20 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
 
 
 def of_learning(data: Dataset) -> Methods:
-    found = learning_answer.answered(data, LearningParameters(1.0)).methods
+    found = learning_answer.build_answer(data, LearningParameters(1.0)).methods
     assert found is not None
     return found
 
 
 def of_gap(data: Dataset) -> Methods:
-    found = gap_answer.answered(data, GapParameters(1.0)).methods
+    found = gap_answer.build_answer(data, GapParameters(1.0)).methods
     assert found is not None
     return found
 
 
 def of_owners(data: Dataset) -> Methods:
     asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    found = owners_answer.answered(data, asked).methods
+    found = owners_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
@@ -191,7 +191,7 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
 
 def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
-    view = mean_answer.answered(data, mean.MeanParameters(1.0)).found
+    view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).found
     rows, *rest = read(replace(of_mean(data), found=of_mean(data).found.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
@@ -217,7 +217,7 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
-    found = total_answer.answered(data, TotalParameters(0.001)).methods
+    found = total_answer.build_answer(data, TotalParameters(0.001)).methods
     assert found is not None
     assert found.text.startswith("At ε = 0.001 no bound")
     assert "was released with" not in found.text

@@ -19,16 +19,16 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
-from dpcore.gap_examples.answer import answered as gap_answered
+from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.answer import against_epsilon as learning_against
-from dpcore.learning.answer import answered as learning_answered
+from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
-from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.read_values import ReadValues
 from dpcore.plan import PlanParameters
-from dpcore.plan.answer import answered as plan_answered
+from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.forecast import forecast
@@ -36,7 +36,7 @@ from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.answer import against_epsilon as total_against
-from dpcore.total.answer import answered as total_answered
+from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import on_card
 from pages.shared.base.catalogue import PAGES

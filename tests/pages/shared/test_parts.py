@@ -18,7 +18,7 @@ from dpcore.common.wording import plain
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import answered
+from dpcore.mean.answer import build_answer
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.answer.found import axis_limits
@@ -46,13 +46,13 @@ HISTOGRAMS = {
 
 def view_of(histogram, epsilon, value_bound=1.0):
     held = Dataset("", "", Disclosure.PUBLIC, histogram)
-    return answered(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
+    return build_answer(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
 
 
 def figures_of(histogram, epsilon=1.0):
     view = view_of(histogram, epsilon)
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
-    start = start_answer.answered(data, StartParameters(epsilon, 3))
+    start = start_answer.build_answer(data, StartParameters(epsilon, 3))
     return {
         "start": plotly_figures.figure(start.plots["start-tradeoff"]()),
         **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
@@ -62,7 +62,7 @@ def figures_of(histogram, epsilon=1.0):
 
 def shift_of(epsilon):
     parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    return plotly_figures.figure(answered(SHOP, parameters).plots["mean-shift"]())
+    return plotly_figures.figure(build_answer(SHOP, parameters).plots["mean-shift"]())
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)

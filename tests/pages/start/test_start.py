@@ -15,7 +15,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
 from dpcore.start import presets
-from dpcore.start.answer import CELLS, answered, find
+from dpcore.start.answer import CELLS, build_answer, find
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
 from pages.shared.base import catalogue, keys
@@ -66,10 +66,10 @@ def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
 
 def test_of_a_single_count_nothing_is_said_where_its_bound_is_the_same_or_none():
     once = Dataset("one row each", "", Disclosure.PUBLIC, ContributionHistogram([1], [1000]))
-    said = answered(once, StartParameters(1.0))
+    said = build_answer(once, StartParameters(1.0))
     assert said.found.alone == said.found.best.max_total == 1.0
     assert "single count" not in said.detail
-    few = answered(
+    few = build_answer(
         dataclasses.replace(once, histogram=ContributionHistogram([3], [1])), StartParameters(0.01)
     )
     assert few.found.alone == 0.0
@@ -192,11 +192,11 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
     # noise of 4 rows each at epsilon = 1.
     few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
-    shown = answered(few, StartParameters(1.0, 4))
+    shown = build_answer(few, StartParameters(1.0, 4))
     for share in (16 / 31, 48 / 31, (16 + 48 * np.exp(-16 / 48)) / 31):
         assert wording.percent(share) in shown.detail
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
-    alone = answered(few, StartParameters(0.01))
+    alone = build_answer(few, StartParameters(0.01))
     assert "every bound gives more noise than count" in alone.headline
     assert (alone.numbers, alone.parts) == ((), ())
     assert "With **" not in alone.detail

@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset, Values
 from dpcore.report import plotly_figures
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
-from dpcore.total.answer import answered
+from dpcore.total.answer import build_answer
 from dpcore.total.answer import strategies as compared
 from dpcore.total.answer.found import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
@@ -70,7 +70,7 @@ def of_values(amounts, epsilon=EPSILON, **more):
     values = Values(np.arange(len(amounts)), amounts, "amount")
     histogram = ContributionHistogram([1], [len(amounts)])
     private = Dataset("few", "", Disclosure.PRIVATE, histogram, values=values)
-    return answered(private, TotalParameters(epsilon, summed=Summed.VALUES, **more))
+    return build_answer(private, TotalParameters(epsilon, summed=Summed.VALUES, **more))
 
 
 def choose(at, key, label):
@@ -122,7 +122,7 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
 def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
     # One user of 50 rows: E|50 - T + Laplace(T/epsilon)| = a + b exp(-a/b) with a = 50 - T, b = T/epsilon.
     held = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([50], [1]))
-    answer = answered(held, TotalParameters(epsilon))
+    answer = build_answer(held, TotalParameters(epsilon))
     t = np.arange(1.0, 51.0)
     best = t[np.argmin(50.0 - t + t / epsilon * np.exp(-(50.0 - t) * epsilon / t))]
     low, high = answer.plots["total-error"]().x.limits
@@ -291,7 +291,7 @@ def test_a_sum_of_zeros_says_so():
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
 def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
-    found = answered(data, TotalParameters(epsilon, own_bound=3.0))
+    found = build_answer(data, TotalParameters(epsilon, own_bound=3.0))
     assert found.headline
     assert len(found.plots) == 3
     for plot in found.plots.values():

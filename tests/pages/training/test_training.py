@@ -21,7 +21,7 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, experiment
-from dpcore.training.answer import TrainingFound, answered, compute, plots, words
+from dpcore.training.answer import TrainingFound, build_answer, compute, plots, words
 from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
@@ -108,7 +108,7 @@ def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None
 
 
 def said_of(found: TrainingFound) -> Answer:
-    return answered(found.data, found.parameters, found)
+    return build_answer(found.data, found.parameters, found)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from dpcore.toy.heavy import heavy_users
 from dpcore.toy.parameters import ToyParameters
 
 
-def answered(data: Dataset, parameters: ToyParameters) -> Answer:
+def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
     """How many users have more rows than so many."""
     rows, heavy = parameters.rows, heavy_users(data.histogram, parameters.rows)
     how, protects = "A count of users was released", Neighbours.ADD_OR_REMOVE_USER

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.toy.answer import answered
+from dpcore.toy.answer import build_answer
 from dpcore.toy.heavy import noisy_counts
 from dpcore.toy.parameters import ToyParameters
 from pages.shared.base import keys
@@ -28,7 +28,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = answered(data, parameters)
+    answer = build_answer(data, parameters)
     with places.figure:
         plots.draw(answer.plots["toy-users"]())
     tabs = {
