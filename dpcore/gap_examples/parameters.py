@@ -1,4 +1,4 @@
-"""What a person chooses on the page on the largest gap: everything but the data."""
+"""The settings of the page *Weights vs. caps*: everything but the data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOISE_PER_USER_RANGE = (0.05, 1.5)
 
 @dataclass(frozen=True)
 class GapParameters:
-    """The page's question, one group of fields for each of its steps.
+    """The question of the page *Weights vs. caps*, with a group of fields for each of its steps.
 
     Attributes:
         epsilon: Privacy budget for the person's data.
@@ -63,19 +63,19 @@ class GapParameters:
                 ("regression_g", self.regression_g, REGRESSION_G),
             ):
                 if value not in choices:
-                    known = ", ".join(f"{choice:,}" for choice in choices)
-                    problems.add(f"{name} must be one of {known}; got {str(value)[:40]}")
+                    allowed_values = ", ".join(f"{choice:,}" for choice in choices)
+                    problems.add(f"{name} must be one of {allowed_values}; got {str(value)[:40]}")
             problems.whole(1, NUM_USERS - 1, light_users=self.light_users)
             problems.between(*NOISE_PER_USER_RANGE, noise_per_user=self.noise_per_user)
 
     def mean_parameters(self) -> MeanParameters:
-        """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
+        """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
         return MeanParameters(
             self.epsilon, variance_source=self.variance_source, value_variance=self.value_variance
         )
 
     def two_groups(self) -> MeanProblem:
-        """The finite instance of the step on two groups, at its own noise: rho = q m / s."""
+        """Build the finite instance of the step on two groups, at the noise rho = q m / s."""
         return two_group_problem(
             self.light_users, NUM_USERS - self.light_users, self.light_size * self.heavy_size, self.light_size
         )

@@ -1,4 +1,4 @@
-"""The figures of the regression examples."""
+"""The plots of the regression examples."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpcore.gap_examples.two_groups import supremum
 MARKED_THRESHOLDS = 30
 
 
-def growth(of: Growth, step: RegressionStep) -> Plot:
-    """The ratio grows without bound."""
+def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
+    """Plot the ratio over g, which grows without bound."""
     return Plot(
         "gap-growth",
         "The gap grows",
@@ -23,10 +23,10 @@ def growth(of: Growth, step: RegressionStep) -> Plot:
         Axis("size g of the example", "", (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), number=",.3~r"),
         Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number=".4g"),
         {
-            "g": of.g.astype(np.float64),
-            "ratio": of.ratio,
-            "ratio_to_best_c": of.best_ratio,
-            "ratio_guaranteed": of.guaranteed,
+            "g": growth.g.astype(np.float64),
+            "ratio": growth.ratio,
+            "ratio_to_best_c": growth.best_ratio,
+            "ratio_guaranteed": growth.guaranteed,
         },
         (
             Curve("To the paper's C", "g", "ratio", Look.CAP),
@@ -41,13 +41,13 @@ def growth(of: Growth, step: RegressionStep) -> Plot:
     )
 
 
-def thresholds(step: RegressionStep) -> Plot:
-    """Sample limiting at every threshold, in units of the paper's C."""
+def plot_thresholds(step: RegressionStep) -> Plot:
+    """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
     unit = step.example.feasible.variance
     return Plot(
         "gap-thresholds",
         "Sample limiting",
-        f"The best bound of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of the "
+        f"The best bound of sample limiting, {step.best_threshold}, has {step.ratio:.3g} times the variance of the "
         "paper's C.",
         Axis(
             "bound",
@@ -57,7 +57,10 @@ def thresholds(step: RegressionStep) -> Plot:
             number=",.3~r",
         ),
         Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number=".4g"),
-        {"threshold": step.thresholds.astype(np.float64), "sample_limiting_over_c": step.limiting / unit},
+        {
+            "threshold": step.thresholds.astype(np.float64),
+            "sample_limiting_over_c": step.limited_variances / unit,
+        },
         (
             Curve(
                 "Sample limiting",
@@ -68,7 +71,7 @@ def thresholds(step: RegressionStep) -> Plot:
             ),
             Level("The paper's C", 1.0),
             Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
-            Mark("Best bound", step.best, step.ratio, Look.CAP),
+            Mark("Best bound", step.best_threshold, step.ratio, Look.CAP),
         ),
         Disclosure.PUBLIC,
         height=400,

@@ -69,7 +69,9 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             compared = mean_against(data_set, asked)
             bounds["Compare"] = compared.best(epsilon)[0]
             on_gap = gap_answered(
-                data_set, GapParameters(epsilon, mean.VarianceSource.ENTERED, share), ends=(lower, upper)
+                data_set,
+                GapParameters(epsilon, mean.VarianceSource.ENTERED, share),
+                value_range=(lower, upper),
             )
             assert not on_mean.setting.differing(on_gap.setting)
             bounds["What weights gain"] = on_gap.found.comparison.cap.max_contributions
