@@ -19,7 +19,7 @@ FIGURES: tuple[PaperFigure, ...] = (
     *amin.FIGURES,
     *amin_learning.FIGURES,
     *huang.FIGURES,
-    *(paper_brought.brought(figure) for figure in (*krichene.FIGURES, *krichene_recall.FIGURES)),
+    *(paper_brought.accept_files(figure) for figure in (*krichene.FIGURES, *krichene_recall.FIGURES)),
     *krichene_tasks.FIGURES,
 )
 """All, by paper and in its order."""

@@ -12,9 +12,9 @@ from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender
 from dpcore.factorisation.model import RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import KINDS, Kind, Study
+from dpcore.factorisation.study import MODEL_KINDS, ModelKind, Study
 
-FIGURES = {of.key: paper_brought.brought(of) for of in (*paper.FIGURES, *paper_recall.FIGURES)}
+FIGURES = {of.key: paper_brought.accept_files(of) for of in (*paper.FIGURES, *paper_recall.FIGURES)}
 
 
 def published(step: float) -> tuple[Ratings, File]:
@@ -39,8 +39,10 @@ def test_errors_on_brought_ratings_are_those_of_a_study(step: float, lowest: flo
     # MovieLens has whole stars from 1 or half stars from 0.5.
     asked = Study(epsilons=(5.0,), repeats=1, seed=4, limits=RatingRange(lowest, 5.0), with_recall=False)
     expected = study.run(ratings, asked).rmse[:, 0, 0, 0]
-    for kind in (Kind.ADAPTIVE, Kind.PRIVATE_OFFSETS, Kind.NO_PRIVACY):
-        assert made.run(5.0, 4)[kind.name.lower()] == pytest.approx(expected[KINDS.index(kind)], rel=1e-4)
+    for kind in (ModelKind.ADAPTIVE, ModelKind.PRIVATE_OFFSETS, ModelKind.NO_PRIVACY):
+        assert made.run(5.0, 4)[kind.name.lower()] == pytest.approx(
+            expected[MODEL_KINDS.index(kind)], rel=1e-4
+        )
     assert (made.data, made.runs) == ("these ratings", paper_brought.RUNS)
     assert f"{ratings.num_ratings:,} ratings of {ratings.num_items} films" in made.setting
     assert "generated" not in made.setting + made.differs
@@ -52,7 +54,7 @@ def test_choices_on_brought_ratings_are_those_of_four_stars() -> None:
     assert brings is not None
     made = brings.figure([file])
     asked = ImplicitStudy(epsilons=(20.0,), repeats=1, seed=2, compared=(Recommender.TAIL,))
-    expected = implicit_study.run(implicit.chosen(ratings, 4.0), asked).recall[:, 0, 0, 0]
+    expected = implicit_study.run(implicit.select_choices(ratings, 4.0), asked).recall[:, 0, 0, 0]
     assert made.run(20.0, 2)["tail"] == pytest.approx(expected[RECOMMENDERS.index(Recommender.TAIL)])
     assert "generated" not in made.setting + made.differs
 
