@@ -14,8 +14,8 @@ from dpcore.answer.paper_figure import Brings, Line, PaperFigure
 from dpcore.data import published
 from dpcore.data.published import File, Pictures
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import Labelled, split, unit_records
-from dpcore.data_owners.study import Form, Records, Study, run
+from dpcore.data_owners.labelled import LabelledRecords, scale_records, split_records
+from dpcore.data_owners.study import Form, Records, Study, run_study
 from dpcore.data_owners.training import TrainingOptions
 
 PAPER = "Huang et al. 2023"
@@ -24,7 +24,7 @@ DELTA = 1e-4
 OWNERS = (4.0, 16.0, 64.0, 128.0, 256.0, 512.0)
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 100.0)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
-AT = 128
+FIGURE_OWNERS = 128
 """Owners of figure 1 as it is drawn here."""
 ROUNDS = 5
 """Runs: the paper's number."""
@@ -37,56 +37,56 @@ SETTING = (
     "every "
     "owner lacks a fifth too, and the model is linear."
 )
-WHY = (
+DIFFERENCES = (
     "Other data and another model, so that only directions can be compared. A linear model has 310 parameters "
     "where the network has some 30,000, and needs far less noise: where the paper's private models fail with few "
     "owners, ours do not. Without collaboration both lose accuracy as owners hold fewer records."
 )
-WHY_ON_PICTURES = (
+PICTURE_DIFFERENCES = (
     "The model is linear, with 1,970 parameters where the network has some 30,000: without privacy it is less "
     "accurate, and with privacy it needs less noise."
 )
-OWNER = (
+OWNER_DIFFERENCES = (
     "Its private accuracies are low with few owners and rise up to 128 of them, as if its noise hid an owner's whole "
     "update, which it clips at norm 15, and not one record. The dashed line hides a whole owner: on MNIST, in "
     "one run, it has 25, 39, 70, 74, 75 and 79 %, the paper 47, 32, 77, 82, 78 and 74 %."
 )
-GROUP = (
+GROUP_DIFFERENCES = (
     "Ours clips what a user's records say together, and hides no more. Where it hides a whole owner with m/r "
     "times the noise, as group privacy has it, its accuracies fall as well: on MNIST, with full privacy and 256 "
     "owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, 17, 15 and 11 %."
 )
-NAMES = {
-    Form.ALONE: ("Alone", Look.OWN, "square"),
-    Form.PLAIN: ("No privacy", Look.SAMPLING, "circle"),
+FORM_STYLES = {
+    Form.SEPARATE: ("Alone", Look.OWN, "square"),
+    Form.NON_PRIVATE: ("No privacy", Look.SAMPLING, "circle"),
     Form.FULL: ("Full privacy", Look.PRIVACY, "triangle-up"),
     Form.JOINT: ("Joint privacy", Look.CAP, "diamond"),
 }
-PRIVATE = (Form.FULL, Form.JOINT)
-Printed = Mapping[Form, tuple[float, ...]]
+PRIVATE_FORMS = (Form.FULL, Form.JOINT)
+PrintedAccuracies = Mapping[Form, tuple[float, ...]]
 TABLE_1 = {
-    Form.ALONE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
-    Form.PLAIN: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
+    Form.SEPARATE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
+    Form.NON_PRIVATE: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
     Form.FULL: (0.4444, 0.2926, 0.6982, 0.8081, 0.7399, 0.6023),
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
 """MNIST, ε = 1, mean over the paper's 5 runs, as printed."""
-FASHION = {
-    Form.ALONE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),
-    Form.PLAIN: (0.8759, 0.8301, 0.8232, 0.7676, 0.8010, 0.8242),
+FASHION_TABLE = {
+    Form.SEPARATE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),
+    Form.NON_PRIVATE: (0.8759, 0.8301, 0.8232, 0.7676, 0.8010, 0.8242),
     Form.FULL: (0.4560, 0.4044, 0.5354, 0.6593, 0.6749, 0.6484),
     Form.JOINT: (0.4533, 0.4205, 0.5564, 0.6719, 0.6908, 0.6667),
 }
 """The same for FashionMNIST."""
 FASHION_SPREAD = {
-    Form.ALONE: (0.0253, 0.0135, 0.0041, 0.0017, 0.0004, 0.0007),
-    Form.PLAIN: (0.0042, 0.0078, 0.0088, 0.0123, 0.0018, 0.0069),
+    Form.SEPARATE: (0.0253, 0.0135, 0.0041, 0.0017, 0.0004, 0.0007),
+    Form.NON_PRIVATE: (0.0042, 0.0078, 0.0088, 0.0123, 0.0018, 0.0069),
     Form.FULL: (0.0142, 0.0473, 0.0249, 0.0137, 0.0160, 0.0227),
     Form.JOINT: (0.0121, 0.0539, 0.0207, 0.0272, 0.0145, 0.0062),
 }
 SPREAD_1 = {
-    Form.ALONE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
-    Form.PLAIN: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
+    Form.SEPARATE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
+    Form.NON_PRIVATE: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
     Form.FULL: (0.0844, 0.0239, 0.0314, 0.0240, 0.0324, 0.0621),
     Form.JOINT: (0.0307, 0.0690, 0.0401, 0.0160, 0.0136, 0.0832),
 }
@@ -108,41 +108,42 @@ SPREAD_4 = {
 
 
 @functools.lru_cache(maxsize=4)
-def _records(seed: int) -> Labelled:
+def _draw_records(seed: int) -> LabelledRecords:
+    """Generate the records of a seed, once."""
     return Records.GENERATED.load(seed)
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What models are trained on.
+class AccuracyRuns:
+    """Accuracies of models on some records, each computed once.
 
     Attributes:
         records: By the seed of a run.
         options: How they are fitted.
     """
 
-    records: Callable[[int], Labelled] = _records
+    records: Callable[[int], LabelledRecords] = _draw_records
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
-    def accuracies(
+    def compute_accuracies(
         self,
         owners: int,
         epsilon: float,
         seed: int,
         unit: Unit = Unit.RECORD,
         records_per_user: int = 1,
-        forms: tuple[Form, ...] = tuple(NAMES),
+        forms: tuple[Form, ...] = tuple(FORM_STYLES),
     ) -> dict[Form, float]:
-        """Test accuracy of some forms; nothing where an owner has fewer records than a user would."""
-        data = self.records(seed)
-        if records_per_user > split(data, seed)[0].labels.size // owners:
+        """Compute the test accuracy of some forms; empty if an owner has fewer records than a user would."""
+        records = self.records(seed)
+        if records_per_user > split_records(records, seed)[0].labels.size // owners:
             return {}
-        # What ε and the unit do not matter to is the same in many places of a figure.
-        place = {
+        # A form without privacy does not depend on ε and the unit: many points of a figure share its accuracy.
+        cache_keys = {
             form: (form, owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
             for form in forms
         }
-        missing = tuple(form for form in forms if place[form] not in self._known)
+        missing = tuple(form for form in forms if cache_keys[form] not in self._cache)
         if missing:
             study = Study(
                 (owners,),
@@ -154,61 +155,83 @@ class Trained:
                 options=self.options,
                 forms=missing,
             )
-            found = run(study, data).accuracy
-            self._known.update({place[form]: float(found[form].ravel()[0]) for form in missing})
-        return {form: self._known[place[form]] for form in forms}
+            accuracies = run_study(study, records).accuracy
+            self._cache.update({cache_keys[form]: float(accuracies[form].ravel()[0]) for form in missing})
+        return {form: self._cache[cache_keys[form]] for form in forms}
 
     @functools.cached_property
-    def _known(self) -> dict[tuple[object, ...], float]:
+    def _cache(self) -> dict[tuple[object, ...], float]:
+        """Create the cache."""
         return {}
 
-    def over_owners(self, owners: float, seed: int) -> dict[str, float]:
-        """Of table 1: every form, and joint privacy with a whole owner protected."""
-        found = {form.value: x for form, x in self.accuracies(int(owners), 1.0, seed).items()}
-        owner = self.accuracies(int(owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,))
-        return found | {OWNERS_LINE: owner[Form.JOINT]}
+    def run_table_1(self, owners: float, seed: int) -> dict[str, float]:
+        """Run table 1: every form, and joint privacy with a whole owner protected."""
+        accuracies = {
+            form.value: accuracy for form, accuracy in self.compute_accuracies(int(owners), 1.0, seed).items()
+        }
+        owner_accuracies = self.compute_accuracies(int(owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,))
+        return accuracies | {OWNERS_LINE: owner_accuracies[Form.JOINT]}
 
-    def over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Of figure 1."""
-        return {form.value: x for form, x in self.accuracies(AT, epsilon, seed).items()}
+    def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
+        """Run figure 1."""
+        return {
+            form.value: accuracy
+            for form, accuracy in self.compute_accuracies(FIGURE_OWNERS, epsilon, seed).items()
+        }
 
-    def over_records(self, records: float, seed: int) -> dict[str, float]:
-        """Of table 4, whose users are protected."""
-        found: dict[str, float] = {}
+    def run_table_4(self, records: float, seed: int) -> dict[str, float]:
+        """Run table 4, whose users are protected."""
+        accuracies: dict[str, float] = {}
         for owners in (4, 256):
-            made = self.accuracies(owners, 1.0, seed, Unit.USER, int(records), PRIVATE)
-            found |= {f"{form.value}_{owners}": made.get(form, math.nan) for form in PRIVATE}
-        return found
+            accuracies_of_owners = self.compute_accuracies(
+                owners, 1.0, seed, Unit.USER, int(records), PRIVATE_FORMS
+            )
+            accuracies |= {
+                f"{form.value}_{owners}": accuracies_of_owners.get(form, math.nan) for form in PRIVATE_FORMS
+            }
+        return accuracies
 
 
 OWNERS_LINE = "joint_owner"
-TAKEN = 12_500
+NUM_PICTURES = 12_500
 """Pictures: 10,000 to learn from, as in the paper, and 2,500 to test on."""
-ON_PICTURES = TrainingOptions(rate=16.0, personal_steps=40)
+PICTURE_OPTIONS = TrainingOptions(rate=16.0, personal_steps=40)
 """Rate and steps for records of 196 grey values, chosen on other seeds than those shown."""
 
 
-def of_pictures(held: Pictures, seed: int) -> Labelled:
-    """Some of the pictures, drawn at random, as means of 2 x 2 pixels."""
-    rows = np.random.default_rng((seed, 28)).permutation(held.labels.size)[:TAKEN]
-    half = held.pixels.shape[1] // 2
-    means = held.pixels[rows].reshape(-1, half, 2, half, 2).mean(axis=(2, 4)).reshape(-1, half * half)
-    return Labelled(unit_records(means), held.labels[rows], 10, held.name or "pictures")
+def prepare_pictures(pictures: Pictures, seed: int) -> LabelledRecords:
+    """Draw some of the pictures at random, as means of 2 x 2 pixels."""
+    rows = np.random.default_rng((seed, 28)).permutation(pictures.labels.size)[:NUM_PICTURES]
+    half_width = pictures.pixels.shape[1] // 2
+    means = (
+        pictures.pixels[rows]
+        .reshape(-1, half_width, 2, half_width, 2)
+        .mean(axis=(2, 4))
+        .reshape(-1, half_width * half_width)
+    )
+    return LabelledRecords(scale_records(means), pictures.labels[rows], 10, pictures.name or "pictures")
 
 
 ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number=".1%")
 
 
-def _marked(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
+def _label_ticks(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
+    """Label the ticks of an axis."""
     return tuple((value, f"{value:,.0f}") for value in values)
 
 
-def _figures(
-    of: Trained, setting: str, why: str, mean: Printed = TABLE_1, spread: Printed = SPREAD_1
+def _build_figures(
+    runs: AccuracyRuns,
+    setting: str,
+    differences: str,
+    mean: PrintedAccuracies = TABLE_1,
+    spread: PrintedAccuracies = SPREAD_1,
 ) -> tuple[PaperFigure, ...]:
-    """The three, on what models are trained on; numbers are theirs of table 1, empty for none."""
-    first_row = {form: (numbers[OWNERS.index(AT)], None, None, None, None) for form, numbers in mean.items()}
-    fourth = mean is TABLE_1
+    """Build the three figures on some records; ``mean`` and ``spread`` are the paper's table 1, empty for none."""
+    first_row = {
+        form: (numbers[OWNERS.index(FIGURE_OWNERS)], None, None, None, None) for form, numbers in mean.items()
+    }
+    has_table_4 = mean is TABLE_1
     return (
         PaperFigure(
             "huang-table-1",
@@ -218,7 +241,7 @@ def _figures(
             f"ε = 1. {setting}",
             "Data owners",
             "Accuracy",
-            Axis("owners, n", "", (3.5, 590.0), number=",", marked=_marked(OWNERS)),
+            Axis("owners, n", "", (3.5, 590.0), number=",", marked=_label_ticks(OWNERS)),
             ACCURACY,
             OWNERS,
             (
@@ -227,31 +250,31 @@ def _figures(
                     Line(
                         form.value, name, look, symbol, theirs=mean.get(form, ()), spread=spread.get(form, ())
                     )
-                    for form, (name, look, symbol) in NAMES.items()
+                    for form, (name, look, symbol) in FORM_STYLES.items()
                 ),
             ),
-            of.over_owners,
+            runs.run_table_1,
             ROUNDS,
-            f"{why} {OWNER}",
+            f"{differences} {OWNER_DIFFERENCES}",
         ),
         PaperFigure(
             "huang-figure-1",
             PAPER,
             "Figure 1",
-            f"accuracy over ε, {AT} owners",
+            f"accuracy over ε, {FIGURE_OWNERS} owners",
             setting,
             "Data owners",
             "Accuracy",
-            Axis("privacy budget ε", "", (0.9, 110.0), marked=_marked(EPSILONS)),
+            Axis("privacy budget ε", "", (0.9, 110.0), marked=_label_ticks(EPSILONS)),
             ACCURACY,
             EPSILONS,
             tuple(
                 Line(form.value, name, look, symbol, theirs=first_row.get(form, ()))
-                for form, (name, look, symbol) in NAMES.items()
+                for form, (name, look, symbol) in FORM_STYLES.items()
             ),
-            of.over_epsilon,
+            runs.run_figure_1,
             ROUNDS,
-            f"{why} The paper prints numbers at ε = 1 only (its table 1).",
+            f"{differences} The paper prints numbers at ε = 1 only (its table 1).",
         ),
         PaperFigure(
             "huang-table-4",
@@ -261,63 +284,69 @@ def _figures(
             f"ε = 1, 4 and 256 owners. {setting}",
             "Data owners",
             "Accuracy",
-            Axis("records per user, m/r", "", (0.9, 22.0), marked=_marked(RECORDS_PER_USER)),
+            Axis("records per user, m/r", "", (0.9, 22.0), marked=_label_ticks(RECORDS_PER_USER)),
             ACCURACY,
             RECORDS_PER_USER,
             tuple(
                 Line(
                     f"{form.value}_{owners}",
-                    f"{NAMES[form][0]}, {owners} owners",
-                    NAMES[form][1],
-                    NAMES[form][2],
+                    f"{FORM_STYLES[form][0]}, {owners} owners",
+                    FORM_STYLES[form][1],
+                    FORM_STYLES[form][2],
                     "solid" if owners == 4 else "dash",
-                    TABLE_4[owners, form] if fourth else (),
-                    SPREAD_4[owners, form] if fourth else (),
+                    TABLE_4[owners, form] if has_table_4 else (),
+                    SPREAD_4[owners, form] if has_table_4 else (),
                 )
                 for owners in (4, 256)
-                for form in PRIVATE
+                for form in PRIVATE_FORMS
             ),
-            of.over_records,
+            runs.run_table_4,
             ROUNDS,
-            f"{why} {GROUP}",
+            f"{differences} {GROUP_DIFFERENCES}",
         ),
     )
 
 
-def on_pictures(files: Sequence[File]) -> tuple[PaperFigure, ...]:
-    """The three on MNIST or FashionMNIST.
+def build_picture_figures(files: Sequence[File]) -> tuple[PaperFigure, ...]:
+    """Build the three figures on MNIST or FashionMNIST.
 
     Raises:
         InvalidInput: The files are no such pictures.
     """
-    held = published.pictures(files)
-    taken = functools.lru_cache(maxsize=2)(lambda seed: of_pictures(held, seed))
-    name = held.name or "these pictures"
+    pictures = published.pictures(files)
+    draw_pictures = functools.lru_cache(maxsize=2)(lambda seed: prepare_pictures(pictures, seed))
+    name = pictures.name or "these pictures"
     setting = (
-        f"{PAPERS_SETTING} These are {min(TAKEN, held.labels.size):,} pictures of {name}, drawn anew in each run, of "
+        f"{PAPERS_SETTING} These are {min(NUM_PICTURES, pictures.labels.size):,} pictures of {name}, drawn "
+        "anew in each run, of "
         "which a fifth is for testing, as means of 2 x 2 pixels, and the model is linear."
     )
-    mean, spread = {"MNIST": (TABLE_1, SPREAD_1), "FashionMNIST": (FASHION, FASHION_SPREAD)}.get(
-        held.name, ({}, {})
+    mean, spread = {"MNIST": (TABLE_1, SPREAD_1), "FashionMNIST": (FASHION_TABLE, FASHION_SPREAD)}.get(
+        pictures.name, ({}, {})
     )
-    made = _figures(Trained(taken, ON_PICTURES), setting, WHY_ON_PICTURES, mean, spread)
-    return tuple(replace(figure, data=name) for figure in made)
+    figures = _build_figures(
+        AccuracyRuns(draw_pictures, PICTURE_OPTIONS), setting, PICTURE_DIFFERENCES, mean, spread
+    )
+    return tuple(replace(figure, data=name) for figure in figures)
 
 
-BRINGS = (
+EXPECTED_FILES = (
     "MNIST or FashionMNIST: the IDX files of pictures and of labels of the training part, packed or not, or one "
     "`.npz` file with `x_train` and `y_train`"
 )
 
 
-def _brings(at: int) -> Brings:
-    return Brings(BRINGS, lambda files: on_pictures(files)[at])
+def _accept_files(figure_index: int) -> Brings:
+    """Describe the files that a figure accepts."""
+    return Brings(EXPECTED_FILES, lambda files: build_picture_figures(files)[figure_index])
 
 
-FEW = " With 256 owners each holds 12 records, so that a user cannot have 20."
+FEW_RECORDS = " With 256 owners each holds 12 records, so that a user cannot have 20."
 FIGURES = tuple(
     replace(
-        figure, brings=_brings(at), setting=figure.setting + (FEW if figure.key == "huang-table-4" else "")
+        figure,
+        brings=_accept_files(at),
+        setting=figure.setting + (FEW_RECORDS if figure.key == "huang-table-4" else ""),
     )
-    for at, figure in enumerate(_figures(Trained(), SETTING, WHY))
+    for at, figure in enumerate(_build_figures(AccuracyRuns(), SETTING, DIFFERENCES))
 )

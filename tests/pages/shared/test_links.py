@@ -24,7 +24,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.regimes import MapAxis
 from dpcore.data_owners.study import Records
 from dpcore.examples_per_user import ExamplesParameters, Way
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
@@ -339,7 +339,7 @@ def private_parameters(draw) -> PageParameters:
 
 @st.composite
 def owners_parameters(draw) -> OwnersParameters:
-    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(Axis))
+    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(MapAxis))
     records = draw(st.integers(1, 10**6))
     diameters = st.floats(1e-6, 1e6)
     return OwnersParameters(
@@ -356,7 +356,7 @@ def owners_parameters(draw) -> OwnersParameters:
         shared_diameter=draw(diameters),
         own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
         x_axis=x_axis,
-        y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+        y_axis=draw(st.sampled_from(MapAxis).filter(lambda axis: axis is not x_axis)),
         train_on=draw(st.sampled_from(Records)),
         train_owners=draw(st.sampled_from(["4, 16, 64", "2", "3 5,7"])),
         train_epsilons=draw(st.sampled_from(["0.25, 1", "1e-3"])),
