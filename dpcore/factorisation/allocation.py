@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.weights import full_scales
+from dpcore.multitask.weights import scale_to_budget
 
 SMALLEST_COUNT = 1.0
 """Floor of a noisy count."""
@@ -173,7 +173,7 @@ def allocate(
         item_weights = counts**-exponent
         # Numbers near 1: the users' factors then keep their digits whatever the counts are.
         item_weights /= math.sqrt(float(np.mean(item_weights**2)))
-        scales = full_scales(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
+        scales = scale_to_budget(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
         weights = np.repeat(scales.astype(np.float32), np.diff(ratings.starts))
         weights *= item_weights.astype(np.float32)[ratings.items]
         return WeightedRatings(ratings, weights)

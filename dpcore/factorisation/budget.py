@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
-from dpcore.multitask.budget import PrivacyTarget, exact_budget
+from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 
 # 7 ms a root, and a page asks for the same one several times.
-_exact_budget = functools.lru_cache(maxsize=256)(exact_budget)
+_exact_budget = functools.lru_cache(maxsize=256)(compute_exact_budget)
 
 
 @dataclass(frozen=True)

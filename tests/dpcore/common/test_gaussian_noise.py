@@ -74,4 +74,4 @@ def test_what_dp_accounting_warns_of_on_some_processors_stays_inside(monkeypatch
     privacy._gaussian_unit_scale.cache_clear()
     assert GaussianNoise.for_release(1.0, 1.25e-5, 1e-6).scale > 0.0
     target = budget.PrivacyTarget(1.25e-5, 1e-6)
-    assert budget.epsilon_spent(budget.exact_budget(target), target.delta) <= target.epsilon
+    assert budget.compute_epsilon(budget.compute_exact_budget(target), target.delta) <= target.epsilon

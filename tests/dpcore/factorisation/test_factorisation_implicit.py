@@ -19,7 +19,7 @@ from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender, split_users
 from dpcore.factorisation.normal_equations import Sums
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, epsilon_spent
+from dpcore.multitask.budget import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table
 
 SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved=0.3, user_ridge=0.7, item_ridge=0.9)
@@ -114,7 +114,7 @@ def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     paid, unpaid = (Spending.from_target(target, 0.1, sweeps, 1, unit_releases=number) for number in (1, 0))
     for spending, keeps in ((paid, True), (unpaid, False)):
         moved = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
-        assert (epsilon_spent(moved / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
+        assert (compute_epsilon(moved / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
 
 
 def test_the_budget_by_another_accountant() -> None:

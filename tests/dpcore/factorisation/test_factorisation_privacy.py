@@ -22,7 +22,7 @@ from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, epsilon_spent, exact_budget
+from dpcore.multitask.budget import PrivacyTarget, compute_epsilon, compute_exact_budget
 from tests.dpcore.factorisation.conftest import table
 
 RANGE = RatingRange(0.5, 5.0)
@@ -201,8 +201,8 @@ def test_the_noise_of_the_notes() -> None:
     for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
         spending = Spending.from_target(target, share, sweeps, k, releases)
         spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
-        assert spent == pytest.approx(2.0 * exact_budget(target))
-        assert epsilon_spent(spent / 2.0, 1e-5) == pytest.approx(1.0)
+        assert spent == pytest.approx(2.0 * compute_exact_budget(target))
+        assert compute_epsilon(spent / 2.0, 1e-5) == pytest.approx(1.0)
     assert Spending.from_target(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
     assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
 

@@ -147,7 +147,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
-    from dpcore.multitask.budget import exact_budget
+    from dpcore.multitask.budget import compute_exact_budget
 
     question = catalogue.named("multitask")
     assert question is not None
@@ -161,7 +161,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     errors = found.errors(epsilons)
     assert (errors[1] <= errors[0] * (1.0 + 1e-12)).all()
     # For strongly convex losses the bound is one over the budget, whatever divides it.
-    budgets = [exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
+    budgets = [compute_exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
     assert np.allclose(errors * budgets, errors[:, :1] * budgets[0])
     assert errors[1, 1] / errors[0, 1] == pytest.approx(errors[1, 0] / errors[0, 0])
 
