@@ -21,12 +21,12 @@ from dpcore.training import bassily
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.scores import scores
+from dpcore.training.scores import compute_scores
 from dpcore.training.weighting import Cell, Method
 
 PAPER = "Epasto et al. 2020"
 BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
-NONE = BOUNDS[-1]
+NO_BOUND = BOUNDS[-1]
 """Stands for no bound."""
 WEIGHTS = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
@@ -42,50 +42,58 @@ CAPS = {
 DASHES = {30: "solid", 40: "dash", 50: "dot"}
 RUNS = 10
 """Runs of the algorithm behind one number; the paper has 50."""
-SHARE = 0.05
+STEP_SHARE = 0.05
 """Of the m² steps on data that are brought, the last ones: with all of them the means move by 0.02 at most."""
-Read = tuple[ClassifierRows, Reading]
+RowsAndReading = tuple[ClassifierRows, Reading]
 
 
-def classes(rows: Grouped, ties: bool) -> ClassifierRows:
-    """A rating above the median, or at it as well where ``ties``, is 1; first levels are dropped, and no intercept.
+def prepare_classes(rows: Grouped, counts_ties: bool) -> ClassifierRows:
+    """Label a rating above the median as 1, with ``counts_ties`` also one at it; drop first levels, add no intercept.
+
+    Source: Epasto et al. 2020, appendix E.2.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
     features = rows.encoded([levels[0] for levels in rows.levels])
     median = float(np.median(rows.labels))
-    above = rows.labels >= median if ties else rows.labels > median
+    is_positive = rows.labels >= median if counts_ties else rows.labels > median
     order = np.argsort(rows.users, kind="stable")
-    return ClassifierRows(features[order], np.where(above, 1.0, -1.0)[order], rows.users[order])
+    return ClassifierRows(features[order], np.where(is_positive, 1.0, -1.0)[order], rows.users[order])
 
 
-def loss(read: Read, cell: Cell, epsilon: float, seed: int) -> float:
-    """Mean loss of the last iterate on all rows over `RUNS` runs."""
-    rows, reading = read
-    theta = bassily.train(rows, cell, epsilon, seed, range(RUNS), reading)
+def average_loss(rows_and_reading: RowsAndReading, cell: Cell, epsilon: float, seed: int) -> float:
+    """Average the loss of the last iterate on all rows over `RUNS` runs."""
+    rows, reading = rows_and_reading
+    theta = bassily.train_bassily(rows, cell, epsilon, seed, range(RUNS), reading)
     assert theta is not None  # Nobody stops it.
-    return float(scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
+    return float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
 
 
-def losses(reads: Sequence[Read], bound: float, seed: int) -> dict[str, float]:
-    """Of weights and of caps at one bound and every ε, the median over readings with least and most."""
-    found: dict[str, float] = {}
+def compute_losses(readings: Sequence[RowsAndReading], bound: float, seed: int) -> dict[str, float]:
+    """Compute the losses of weights and caps at one bound and every ε: median, least and most over readings."""
+    losses_by_name: dict[str, float] = {}
     for epsilon in WEIGHTS:
         for key, method in (("weights", Method.SMOOTH), ("cap", Method.CAP)):
-            if bound == NONE and method is Method.CAP:
+            if bound == NO_BOUND and method is Method.CAP:
                 continue
-            every = [
-                loss(read, Cell(method, int(read[0].sizes.max()) if bound == NONE else bound), epsilon, seed)
-                for read in reads
+            reading_losses = [
+                average_loss(
+                    rows_and_reading,
+                    Cell(method, int(rows_and_reading[0].sizes.max()) if bound == NO_BOUND else bound),
+                    epsilon,
+                    seed,
+                )
+                for rows_and_reading in readings
             ]
             name = f"{key}_{epsilon}"
-            found[name] = float(np.median(every))
-            if len(reads) > 1:
-                found |= {f"{name}_low": min(every), f"{name}_high": max(every)}
-    return found
+            losses_by_name[name] = float(np.median(reading_losses))
+            if len(readings) > 1:
+                losses_by_name |= {f"{name}_low": min(reading_losses), f"{name}_high": max(reading_losses)}
+    return losses_by_name
 
 
-def _figure(reads: Callable[[int], Sequence[Read]]) -> PaperFigure:
+def _build_figure(readings_of_seed: Callable[[int], Sequence[RowsAndReading]]) -> PaperFigure:
+    """Build the figure from the readings of a seed."""
     return PaperFigure(
         "epasto-table-2",
         PAPER,
@@ -101,7 +109,7 @@ def _figure(reads: Callable[[int], Sequence[Read]]) -> PaperFigure:
             "",
             (0.8, 5.2),
             Scale.LINEAR,
-            marked=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NONE, "none")),
+            marked=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
         ),
         Axis("mean logistic loss on all rows", "", (0.1, 10.0), number=".3g"),
         BOUNDS,
@@ -122,26 +130,27 @@ def _figure(reads: Callable[[int], Sequence[Read]]) -> PaperFigure:
                 ),
             )
         ),
-        lambda bound, seed: losses(reads(seed), bound, seed),
+        lambda bound, seed: compute_losses(readings_of_seed(seed), bound, seed),
         10,
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little. With the reviews brought, the table is that of "
         "the paper's own data.",
-        brings=Brings("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _brought),
+        brings=Brings("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _build_from_files),
     )
 
 
-def _brought(files: Sequence[File]) -> PaperFigure:
+def _build_from_files(files: Sequence[File]) -> PaperFigure:
+    """Build the figure from the user's files."""
     rows = published.reviews(files)
-    reads = tuple(
-        (classes(rows, ties), Reading(step_size, SHARE))
-        for ties, step_size in itertools.product((False, True), StepSize)
+    readings = tuple(
+        (prepare_classes(rows, counts_ties), Reading(step_size, STEP_SHARE))
+        for counts_ties, step_size in itertools.product((False, True), StepSize)
     )
     return replace(
-        _figure(lambda seed: reads),
+        _build_figure(lambda seed: readings),
         setting=f"ε = 30, 40 and 50 with δ = 0.1, which protects nobody. These are {rows.labels.size:,} rows of "
         f"{rows.sizes.size:,} users; the last 5 % of the m² steps, {RUNS} runs. Bars go from the least to the "
-        f"most over {len(reads)} readings: ratings at the median as above or below it, and three step sizes.",
+        f"most over {len(readings)} readings: ratings at the median as above or below it, and three step sizes.",
         differs="The paper does not say how ties at the median and the step size are meant. The reading nearest "
         "to it has the step size 2‖C‖/√t and ties below the median.",
         exact=True,
@@ -150,9 +159,10 @@ def _brought(files: Sequence[File]) -> PaperFigure:
 
 
 @functools.lru_cache(maxsize=4)
-def _made(seed: int) -> tuple[Read, ...]:
+def _make_readings(seed: int) -> tuple[RowsAndReading, ...]:
+    """Make up rows like those of the paper, once per seed."""
     rows = stand_ins.like_drugs(seed, users=40, rows=240, largest=30)
-    return ((classes(rows, False), Reading(StepSize.DIAMETER)),)
+    return ((prepare_classes(rows, False), Reading(StepSize.DIAMETER)),)
 
 
-FIGURES = (_figure(_made),)
+FIGURES = (_build_figure(_make_readings),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.training.answer import TrainingFound
+from dpcore.training.answer import TrainingSolution
 from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
 from dpcore.training.scores import Measure, Over
 from pages.shared.fields import fields
@@ -52,7 +52,7 @@ def _shown() -> tuple[Measure, Over]:
     return measure, over
 
 
-def what_is_used(found: TrainingFound) -> str:
+def what_is_used(found: TrainingSolution) -> str:
     """The quantities that the answer is computed with, and where they come from."""
     experiment = found.table.experiment
     positive = float((experiment.train.signs > 0).mean())

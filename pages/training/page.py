@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.training.answer import build_answer
-from dpcore.training.answer.plots import bounds, methods
+from dpcore.training.answer.plots import plot_bounds, plot_methods
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
 from pages.shared.fields import fields
@@ -39,7 +39,7 @@ def body(places: layout.Places) -> None:
     if answer is not None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
-            plots.draw(methods(answer.found, measure, over))
+            plots.draw(plot_methods(answer.found, measure, over))
     with own_data.state_line(places.below, QUESTION):
         work.show_state(found)
     if answer is None:
@@ -47,7 +47,7 @@ def body(places: layout.Places) -> None:
     of: dict[str, answer_tabs.Content] = {
         "Release": lambda: release.show(answer.found),
         "Studies": {
-            "Against the bound": lambda: plots.draw(bounds(answer.found, measure, over)),
+            "Against the bound": lambda: plots.draw(plot_bounds(answer.found, measure, over)),
             "Rows and users": lambda: tabs.show_sides(answer),
             "Theory": lambda: tabs.show_theory(answer.found),
             "The paper's learner": lambda: paper.show(answer.found),

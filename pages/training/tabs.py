@@ -16,11 +16,11 @@ from dpcore.report.content import Line
 from dpcore.report.literals import Code
 from dpcore.report.script import Source, table_cell
 from dpcore.training import files
-from dpcore.training.answer import TrainingFound, words
-from dpcore.training.answer.methods import methods
-from dpcore.training.answer.plots import NAMES
-from dpcore.training.experiment import Held
-from dpcore.training.files import Draw
+from dpcore.training.answer import TrainingSolution, words
+from dpcore.training.answer.methods import write_methods
+from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.experiment import Side
+from dpcore.training.files import ReleaseRecord
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
@@ -55,15 +55,15 @@ def show_behind(answer: Answer) -> None:
     )
 
 
-def methods_table(found: TrainingFound) -> pd.DataFrame:
+def methods_table(found: TrainingSolution) -> pd.DataFrame:
     """One line per method and bound."""
     cells = found.table.experiment.cells
-    losses, users = found.summary(Measure.LOSS, Over.ROWS), found.summary(Measure.LOSS, Over.USERS)
-    trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
-    right = found.summary(Measure.ACCURACY, Over.ROWS)
+    losses, users = found.summarise(Measure.LOSS, Over.ROWS), found.summarise(Measure.LOSS, Over.USERS)
+    trained = found.summarise(Measure.LOSS, Over.ROWS, Side.TRAINED)
+    right = found.summarise(Measure.ACCURACY, Over.ROWS)
     return pd.DataFrame(
         {
-            "Method": [NAMES[cell.method] for cell in cells],
+            "Method": [METHOD_NAMES[cell.method] for cell in cells],
             "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
             "W": 100.0 * found.largest_weight,
             "Runs": losses.runs,
@@ -88,12 +88,12 @@ def show_sides(answer: Answer) -> None:
     plots.draw(answer.plots["training-sides"]())
 
 
-def show_theory(found: TrainingFound) -> None:
+def show_theory(found: TrainingSolution) -> None:
     """The bounds that theory calls for, beside what was measured."""
-    best = found.best_of.get(Method.SMOOTH)
+    best = found.best_by_method.get(Method.SMOOTH)
     rows = [
-        ("Constants computed", found.calibrated, "from features and the descent's own constants"),
-        ("Theorem 4, constant 1", found.theorem, "log d log n ε² / log⁴(m/δ)"),
+        ("Constants computed", found.calibrated_bound, "from features and the descent's own constants"),
+        ("Theorem 4, constant 1", found.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
     ]
     columns = {
         "Trade-off": [name for name, _, _ in rows],
@@ -105,7 +105,9 @@ def show_theory(found: TrainingFound) -> None:
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
     measured = (
-        "" if best is None else f" The runs have it at h = {wording.number(found.cell(best.at).reach)}."
+        ""
+        if best is None
+        else f" The runs have it at h = {wording.number(found.get_cell(best.cell_index).reach)}."
     )
     st.markdown(
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
@@ -116,7 +118,7 @@ def show_theory(found: TrainingFound) -> None:
     cards.label(found.data.dataset.provenance)
 
 
-def content(answer: Answer, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> ReportContent:
     """What the page contributes to its report, with the latest of the releases ``made``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
@@ -139,13 +141,13 @@ def content(answer: Answer, made: Sequence[Draw], ledger: Ledger) -> ReportConte
     return replace(of, releases=_released(made, ledger))
 
 
-def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+def _released(made: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """The latest release, and all that was spent: releases that ended in an error, too."""
     spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
     if not made:
         return spent
     draw = made[-1]
-    note = f"Release {len(made)} of these rows; {words.bounded(draw.model.cell)}."
+    note = f"Release {len(made)} of these rows; {words.describe_cell(draw.model.cell)}."
     return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spent)
 
 
@@ -158,7 +160,7 @@ def show_files(answer: Answer) -> None:
         "training",
         kind,
         lambda: content(answer, made, ledger),
-        methods(answer.found, release.latest(answer.found)),
+        write_methods(answer.found, release.latest(answer.found)),
         "**Parts of it**",
-        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(answer.found.table, kind))],
+        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(answer.found.table, kind))],
     )

@@ -156,7 +156,7 @@ def test_every_other_question_answers():
     assert not said.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
-    made = training_data.generated(TRAINING.generator)
+    made = training_data.generate_data(TRAINING.generator)
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).dataset()
@@ -278,7 +278,8 @@ def test_help_tells_every_setting_once(name):
     fields = set(
         inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").build_answer).parameters
     )
-    assert "parameters" in fields and fields & {"data", "dataset"}
+    assert "parameters" in fields
+    assert fields & {"data", "dataset"}
     shown = set(inspect.signature(call).parameters) - {"data"}
     told = [
         line.strip().partition(":")[0]

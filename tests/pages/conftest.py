@@ -45,7 +45,7 @@ def few_subsamples() -> Iterator[None]:
         yield
 
 
-FILL, REFERENCES = experiment.fill, experiment.references
+FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
@@ -63,7 +63,7 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
 
 def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.References | None:
     """As `experiment.references`, with what is found on the first split in the place of all."""
-    found = REFERENCES(dataclasses.replace(asked, further=()), *rest)
+    found = REFERENCES(dataclasses.replace(asked, further_splits=()), *rest)
     if found is None:
         return None
     scores = ("no_privacy", "guessing", "quiet", "unclipped")

@@ -274,7 +274,7 @@ def test_reviews_that_are_brought_are_learned_from_under_every_reading() -> None
     assert of.brings is not None
     rows = published.reviews(_made_reviews())
     median = np.median(rows.labels)
-    above, at = (training_paper.classes(rows, ties) for ties in (False, True))
+    above, at = (training_paper.prepare_classes(rows, ties) for ties in (False, True))
     assert (above.signs == 1).sum() == (rows.labels > median).sum() < (at.signs == 1).sum()
     assert (at.signs == 1).sum() == (rows.labels >= median).sum()
     assert above.num_features == 3  # Three levels and two, less one each.

@@ -20,9 +20,9 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
-from dpcore.training.descent import noise_plan
+from dpcore.training.descent import plan_noise
 from dpcore.training.mechanism import Pace
-from dpcore.training.rows import prepare
+from dpcore.training.rows import prepare_rows
 from pages.shared.base import catalogue
 from pages.shared.compare import comparisons
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
@@ -195,10 +195,10 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
-    from dpcore.training.sample import DESIGN, RANGES, ticket_data
+    from dpcore.training.sample import DESIGN, RANGES, load_tickets
     from dpcore.training.training_data import TrainingData
 
-    data, scaling = ticket_data()
+    data, scaling = load_tickets()
     loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
     question = catalogue.named("training")
     assert question is not None
@@ -209,21 +209,21 @@ def test_training_predicts_what_its_formulas_say() -> None:
     found = function(loaded, asked)
     assert isinstance(found, Against)
     assert found.error is not None
-    rows = asked.experiment(prepare(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
-    eigenvalues = excess.public_hessian(rows, asked.mechanism)
+    rows = asked.experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(asked.mechanism, epsilon=epsilon)
         bound, error = found.best(epsilon)
-        theory = excess.theory_bound(rows.histogram, excess.calibrated_trade_off(eigenvalues, mechanism))
+        theory = excess.find_theory_bound(rows.histogram, excess.calibrate_trade_off(eigenvalues, mechanism))
         assert bound == theory.threshold.bound
         assert error <= found.error(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = noise_alone(eigenvalues, mechanism, noise_plan(mechanism, bound).gradient / kept)
-        parts = (0.0, excess.calibrated_parts(eigenvalues, mechanism)[1])
-        assert float(excess.predicted_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient / kept)
+        parts = (0.0, excess.calibrate_parts(eigenvalues, mechanism)[1])
+        assert float(excess.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
     slow = function(loaded, question.parameters(epsilon=1.0, sampled=0.5))

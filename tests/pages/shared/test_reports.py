@@ -29,7 +29,7 @@ from tests.pages.reporting import (
     run,
 )
 
-FILL = experiment.fill
+FILL = experiment.fill_table
 AS_A_PERSON = ("mean",)
 """Whose script runs in a Python of its own: alone, with what a fresh one imports."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.training import experiment
 
-FILL, REFERENCES = experiment.fill, experiment.references
+FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
 @pytest.fixture(scope="module", autouse=True)
