@@ -190,7 +190,7 @@ class OwnersParameters:
     def collaborate_on_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None
     ) -> Collaboration:
-        """Return the owners of a histogram of records per owner, with at most ``plot_cap`` records each, or all.
+        """Return the owners of a histogram of records per owner, with at most ``cap`` records each, or all.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.

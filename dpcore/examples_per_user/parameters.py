@@ -1,4 +1,4 @@
-"""What a person chooses on the page "Examples per user": everything but the data."""
+"""The settings of the page *User-level DP-SGD*: everything but the data."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NOT_COVERED = (
 )
 
 
-class Way(enum.Enum):
-    """Who is drawn in a step."""
+class Sampling(enum.Enum):
+    """The unit that is sampled in a step."""
 
     BOTH = "both"
     EXAMPLES = "examples"
@@ -62,7 +62,7 @@ class ExamplesParameters:
     delta: float = 1e-6
     batch: float = 128.0
     steps: int = 100
-    way: Way = Way.BOTH
+    way: Sampling = Sampling.BOTH
     dimension: int = 1000
     alike: float = 0.1
     own_bound: int | None = None
@@ -73,13 +73,13 @@ class ExamplesParameters:
             problems.between(*DELTA_RANGE, δ=self.delta)
             problems.between(1.0, 1e12, **{"the expected batch B": self.batch})
             problems.whole(1, MAX_STEPS, **{"the number of steps T": self.steps})
-            problems.of_kind(Way, **{"the way of sampling": self.way})
+            problems.of_kind(Sampling, **{"the way of sampling": self.way})
             problems.whole(1, MAX_DIMENSION, **{"the number of parameters d": self.dimension})
             problems.between(0.0, 1.0, **{"how alike a user's examples are, r,": self.alike})
             if self.own_bound is not None:
                 problems.whole(1, MAX_SIZE, **{"your own bound": self.own_bound})
 
     @property
-    def about_data(self) -> ExamplesParameters:
-        """The same without the person's own bound, which does not change the answer."""
+    def without_own_bound(self) -> ExamplesParameters:
+        """Return the same question without the person's own bound, which does not change the answer."""
         return replace(self, own_bound=None)

@@ -159,7 +159,7 @@ class StudyResult:
 
         Args:
             model_kind: Of the model.
-            values: `rmse` or `plot_recall`; None for the first.
+            values: `rmse` or `recall`; None for the first.
         """
         summary_over_seeds = summary((self.rmse if values is None else values)[MODEL_KINDS.index(model_kind)])
         return summary_over_seeds.mean, summary_over_seeds.half_width

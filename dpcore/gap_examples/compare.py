@@ -29,7 +29,7 @@ def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: 
         noise_ratio: rho = 2 (B / epsilon)^2 / sigma^2 in rows, above 0.
 
     Raises:
-        InvalidInput: ``compute_noise_ratio`` is not a finite number above 0, or the histogram is none.
+        InvalidInput: ``noise_ratio`` is not a finite number above 0, or the histogram is none.
     """
     with Problems() as problems:
         is_valid = problems.positive(noise_ratio=noise_ratio)

@@ -20,7 +20,7 @@ INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
     """Write an instance as a histogram, which the page *Data* opens, with its noise ratio in every line.
 
-    Columns: ``size`` (rows per user), ``users``, ``compute_noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
+    Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
     ``label``.
 
     Args:

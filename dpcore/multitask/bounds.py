@@ -118,7 +118,7 @@ def slice_by_size(
             instead of those that clipping leaves.
 
     Raises:
-        InvalidInput: ``plot_buckets`` out of range, or different numbers of tasks.
+        InvalidInput: ``buckets`` out of range, or different numbers of tasks.
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """

@@ -23,7 +23,7 @@ def _quote(text: str) -> str:
 def tabulate_weights(allocation: Allocation) -> pd.DataFrame:
     """Tabulate the weight of each task, a row per task code.
 
-    Columns: ``plot_users`` (n_i), ``factor`` (of w_ij = factor x user factor), ``mean_weight`` (W_i / n_i),
+    Columns: ``users`` (n_i), ``factor`` (of w_ij = factor x user factor), ``mean_weight`` (W_i / n_i),
     ``bound`` (error bound up to a common constant), ``share_of_bound``.
     """
     bounds = allocation.task_bounds

@@ -21,7 +21,7 @@ CHUNK = 10_000_000
 class SkewedTasks:
     """Appendix C: task i is of interest to each user independently with probability q_i.
 
-    q_i has density a x^(a - 1) on [0, 1] and is scaled so that a user has ``count_tasks_per_user`` tasks on
+    q_i has density a x^(a - 1) on [0, 1] and is scaled so that a user has ``tasks_per_user`` tasks on
     average; a probability that scaling lifts above 1 is 1.
 
     Attributes:

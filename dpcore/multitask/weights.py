@@ -92,7 +92,7 @@ def compute_task_weights(
         Shape (num_tasks,); sum_i counts_i omega_i^2 = n beta / c.
 
     Raises:
-        InvalidInput: ``format_exponent`` outside [0, 1], or ``describe_counts`` not as described.
+        InvalidInput: ``exponent`` outside [0, 1], or ``counts`` not as described.
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
@@ -121,7 +121,7 @@ def allocate_by_power(
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
-    Arguments and errors as in `compute_task_weights`. Sizes (or ``describe_counts``) are taken to be public or already
+    Arguments and errors as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
     released.
     """
     weights = compute_task_weights(problem, exponent, inflation, counts)

@@ -7,11 +7,11 @@ together.
 The best method so far clips each user's summed gradient at a bound that follows a private quantile of the users
 (`followed`), with steps by a rule that reads no data (`pace`).
 
-Layers: ``compute_losses``, ``rows`` (scaled by public bounds, held out by user), ``weighting`` (methods and
+Layers: ``losses``, ``rows`` (scaled by public bounds, held out by user), ``weighting`` (methods and
 sensitivities), ``mechanism`` (settings of the descent), ``pace``, ``account`` (noise) -> ``user_sums``,
-``followed``, ``descent`` (all runs as matrices), ``optimum`` (no privacy), ``output`` (a baseline), ``compute_scores``
+``followed``, ``descent`` (all runs as matrices), ``optimum`` (no privacy), ``output`` (a baseline), ``scores``
 -> ``experiment`` (the table of methods and bounds); further modules: ``excess`` (theory), ``release`` (one
-release, on integers from ``whole`` with the account of ``exact_steps``), ``generator`` and ``load_sample`` (data),
+release, on integers from ``whole`` with the account of ``exact_steps``), ``generator`` and ``sample`` (data),
 ``parameters`` (the page's question) and ``files``. This file does no work.
 
 Source: Epasto et al. 2020, section 4 and appendix E.2.

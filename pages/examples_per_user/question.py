@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.examples_per_user import ExamplesParameters, Way
+from dpcore.examples_per_user import ExamplesParameters, Sampling
 from pages.shared.base.question import DELTA, Facet, Field, From, Question, public
 
 # Batch, steps and δ are constants of the training, which are fixed before the data are seen.
@@ -34,7 +34,7 @@ QUESTION = Question(
             "Drawn in a step",
             "Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a "
             "user's gradients clipped.",
-            names={Way.BOTH: "The better", Way.EXAMPLES: "Examples", Way.USERS: "Users"},
+            names={Sampling.BOTH: "The better", Sampling.EXAMPLES: "Examples", Sampling.USERS: "Users"},
         ),
         "dimension": public(
             "Parameters d",

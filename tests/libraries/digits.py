@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 from benchmarks.examples_per_user import Kind, digits
-from dpcore.examples_per_user import Way
-from dpcore.examples_per_user.programs import Training, program
+from dpcore.examples_per_user import Sampling
+from dpcore.examples_per_user.programs import Training, write_program
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437
 STEPS = round(1.0 / RATE)
 """One epoch."""
 
 
-def training(way: Way, rate: float = RATE, steps: int = STEPS) -> Training:
+def training(way: Sampling, rate: float = RATE, steps: int = STEPS) -> Training:
     """Constants for the digits: 128 of them a step, or their users."""
-    return Training(way, BOUND, rate, 128.0 if way is Way.EXAMPLES else 53.4, SIGMA, 8.0, 1e-5, steps)
+    return Training(way, BOUND, rate, 128.0 if way is Sampling.EXAMPLES else 53.4, SIGMA, 8.0, 1e-5, steps)
 
 
 def write(features: np.ndarray, folder: Path) -> np.ndarray:
@@ -40,11 +40,11 @@ def run(library: str, of: Training) -> tuple[dict[str, Any], str]:
     """What the program leaves behind, and what it prints."""
     space: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(program(library, of, "Label.").text, f"{library}.py", "exec"), space)
+        exec(compile(write_program(library, of, "Label.").text, f"{library}.py", "exec"), space)
     return space, printed.getvalue()
 
 
-def check_epoch(library: str, way: Way, folder: Path) -> None:
+def check_epoch(library: str, way: Sampling, folder: Path) -> None:
     """One epoch: no user above G, the noise multiplier ours."""
     users = write(digits(Kind.DIVERSE).features, folder)
     space, printed = run(library, training(way))
@@ -55,7 +55,7 @@ def check_epoch(library: str, way: Way, folder: Path) -> None:
     assert f"{STEPS} steps, noise multiplier {SIGMA}, at most {BOUND} examples of a user" in printed
 
 
-def check_noise(library: str, way: Way, folder: Path, weights: Any) -> None:
+def check_noise(library: str, way: Sampling, folder: Path, weights: Any) -> None:
     """With features of 0 a step moves weights by noise alone: of standard deviation σ clip norms, over the divisor."""
     write(np.zeros((len(digits(Kind.DIVERSE).labels), 400)), folder)
     of = training(way, steps=1)
@@ -65,7 +65,7 @@ def check_noise(library: str, way: Way, folder: Path, weights: Any) -> None:
     assert moved.std() == pytest.approx(SIGMA / of.divisor, rel=5.0 / np.sqrt(8000.0))
 
 
-def check_nasty(library: str, way: Way, folder: Path) -> None:
+def check_nasty(library: str, way: Sampling, folder: Path) -> None:
     """Rows of nobody and cells that hold no number end nothing, a table of nobody neither; some steps draw nobody."""
     write(digits(Kind.DIVERSE).features, folder)
     run(library, training(way, rate=1e-6, steps=2))

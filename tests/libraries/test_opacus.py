@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dpcore.examples_per_user import Way
+from dpcore.examples_per_user import Sampling
 from tests.libraries import digits
 
-WAYS = (Way.EXAMPLES, Way.USERS)
+WAYS = (Sampling.EXAMPLES, Sampling.USERS)
 
 
 @pytest.fixture(autouse=True)
@@ -19,12 +19,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(way: Way, tmp_path: Path) -> None:
+def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(
+    way: Sampling, tmp_path: Path
+) -> None:
     digits.check_epoch("Opacus", way, tmp_path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_noise_has_the_size_that_was_accounted(way: Way, tmp_path: Path) -> None:
+def test_noise_has_the_size_that_was_accounted(way: Sampling, tmp_path: Path) -> None:
     digits.check_noise("Opacus", way, tmp_path, moved)
 
 
@@ -34,5 +36,5 @@ def moved(space: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nasty_files_and_empty_steps(way: Way, tmp_path: Path) -> None:
+def test_nasty_files_and_empty_steps(way: Sampling, tmp_path: Path) -> None:
     digits.check_nasty("Opacus", way, tmp_path)

@@ -20,7 +20,7 @@ def build_answer(
     Args:
         dataset: Who contributes to which task; not read, and may be None, where the parameters name a generator.
         parameters: The question.
-        solution: What `solve_sums` found for both, with the exact optima where they were computed; searched for here by
+        solution: What `solve` found for both, with the exact optima where they were computed; searched for here by
             default.
 
     Returns:

@@ -26,7 +26,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis
 from dpcore.data_owners.study import Records
-from dpcore.examples_per_user import ExamplesParameters, Way
+from dpcore.examples_per_user import ExamplesParameters, Sampling
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.gap_examples.parameters import GapParameters
@@ -405,7 +405,7 @@ PARAMETERS = {
         delta=st.floats(1e-12, 0.1),
         batch=st.floats(1.0, 1e9),
         steps=st.integers(1, 10**6),
-        way=st.sampled_from(Way),
+        way=st.sampled_from(Sampling),
         dimension=st.integers(1, 10**9),
         alike=st.floats(0.0, 1.0),
         own_bound=st.none() | st.integers(1, MAX_SIZE),
