@@ -81,7 +81,7 @@ class DensityRatio:
         return 1.0 / math.ceil(POINTS_PER_NORMAL / min(1.0, self.sigma))
 
     def evaluate_less_1(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute (w − 1, log w) at points of the line in standard deviations, ascending; without cancellation near 0."""
+        """Compute (w − 1, log w) at points of the line in standard deviations, ascending; exact near 0, too."""
         chunks = [
             self._evaluate_chunk(points[start : start + CHUNK]) for start in range(0, points.size, CHUNK)
         ]

@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.mean import Likeness, Target, VarianceSource
 from dpcore.plan import lines
-from dpcore.plan.lines import Released
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
 from pages.plan.question import QUESTION
 from pages.shared.fields import fields
@@ -36,13 +36,13 @@ def read(places: layout.Places) -> PlanParameters | None:
             fields.draw(QUESTION, "delta")
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _editor()
-        asked = lines.read(state[QUESTION.key("lines")], Problems())
-        ranged = any(line.released.ranged for line in asked)
+        asked = lines.parse_lines(state[QUESTION.key("lines")], Problems())
+        ranged = any(line.statistic.needs_range for line in asked)
         if ranged:
             fields.draw_all(QUESTION, "lower", "upper")
     with places.more("plan_more"):
         fields.draw_all(QUESTION, "objective", "noise", "program")
-        entered = any(line.released is Released.MEAN for line in asked) and _of_mean()
+        entered = any(line.statistic is LineStatistic.MEAN for line in asked) and _of_mean()
     with places.notes:
         unused = (*(() if gaussian else ("delta",)), *(() if ranged else ("lower", "upper")))
         unused = (*unused, *(() if entered else ("value_variance",)))
@@ -83,7 +83,7 @@ def _editor() -> None:
         key=key,
         column_config={
             RELEASE: st.column_config.SelectboxColumn(
-                options=[kind.value for kind in Released], required=True
+                options=[kind.value for kind in LineStatistic], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
                 help="Which quantile; 0.5, the median, where empty", format="%g", width=70
@@ -108,7 +108,7 @@ def frame_of(text: str) -> pd.DataFrame:
     """The table of lines; one that cannot be read stands there as it is, so that nothing that was entered is lost."""
     rows = [
         (what, q, wanted or None, None if weight == 1.0 else weight)
-        for what, q, wanted, weight in lines.cells(text)
+        for what, q, wanted, weight in lines.tabulate_lines(text)
     ]
     frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED, WEIGHT])
     return frame.astype({RELEASE: object, QUANTILE: float, WANTED: object, WEIGHT: float})
@@ -122,7 +122,7 @@ def text_of(frame: pd.DataFrame) -> str:
         if not isinstance(kind, str) or not kind:
             continue
         said = [kind]
-        if kind == Released.QUANTILE.value:
+        if kind == LineStatistic.QUANTILE.value:
             q = 0.5 if pd.isna(row[QUANTILE]) else float(row[QUANTILE])
             said = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
         if isinstance(row[WANTED], str) and row[WANTED].strip():

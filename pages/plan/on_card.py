@@ -13,18 +13,18 @@ from dpcore.code import Released as Written
 from dpcore.common.checks import Problems
 from dpcore.common.text_fields import numbers_of
 from dpcore.plan import lines
-from dpcore.plan.lines import Line, Released
+from dpcore.plan.lines import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 from pages.shared.base.cache import cached
 
 LINES = {
-    Written.MEAN: Released.MEAN,
-    Written.SUM: Released.SUM,
-    Written.COUNT: Released.ROWS,
-    Written.GROUP_COUNTS: Released.GROUP_USERS,
-    Written.GROUP_ROWS: Released.GROUP_ROWS,
-    Written.GROUP_SUMS: Released.GROUP_SUMS,
+    Written.MEAN: LineStatistic.MEAN,
+    Written.SUM: LineStatistic.SUM,
+    Written.COUNT: LineStatistic.ROWS,
+    Written.GROUP_COUNTS: LineStatistic.GROUP_USERS,
+    Written.GROUP_ROWS: LineStatistic.GROUP_ROWS,
+    Written.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
 
 
@@ -37,7 +37,7 @@ def texts_of(card: Answer) -> tuple[str, ...]:
     if card.setting is None:
         return ()
     if card.setting.released is Written.QUANTILE:
-        return tuple(Line(Released.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
+        return tuple(Line(LineStatistic.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
     kind = LINES.get(card.setting.released)
     return () if kind is None else (kind.value,)
 
@@ -50,7 +50,7 @@ def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
 
 @cached(max_entries=4)
 def _there(text: str) -> frozenset[str]:
-    return frozenset(line.what for line in lines.read(text, Problems()))
+    return frozenset(line.label for line in lines.parse_lines(text, Problems()))
 
 
 def otherwise(card: Answer) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan.budget import Program
-from dpcore.plan.parameters import FIRST_LINES, LONGEST, Objective, PlanParameters, usual
+from dpcore.plan.parameters import FIRST_LINES, MAX_TEXT, Objective, PlanParameters, choose_defaults
 from pages.mean.question import ASSUMED
 from pages.shared.base.question import (
     HIGHEST,
@@ -30,7 +30,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     What the person chose stays; but that private values may be read was said of other data, and is asked anew.
     """
     found: dict[str, Any] = {}
-    for name, value in usual(data).items():
+    for name, value in choose_defaults(data).items():
         if (data.is_private and name != "target") or now[name] == now[f"{name}_proposed"]:
             found |= {name: value, f"{name}_proposed": value}
     ranged = data.values is not None and not data.is_private and data.release is None
@@ -68,7 +68,7 @@ QUESTION = Question(
     parameters=PlanParameters,
     fields={
         # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-        "lines": public("Numbers to release", asked="Numbers to release", longest=LONGEST),
+        "lines": public("Numbers to release", asked="Numbers to release", longest=MAX_TEXT),
         "objective": public(
             "Best plan",
             "Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. "

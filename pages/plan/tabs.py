@@ -13,9 +13,9 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import noises, with_noises, words
-from dpcore.plan.lines import Released
-from dpcore.plan.one_truncation import rows_in_all_groups
+from dpcore.plan.answer import add_noise_comparison, noises, words
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.one_truncation import find_bound_over_groups
 from dpcore.report import settings_file
 from pages.plan import cached
 from pages.plan.question import QUESTION
@@ -28,7 +28,7 @@ from pages.shared.screen import plots
 
 def show_behind(answer: Answer) -> None:
     """Every line with its share, bound and error, and what stands behind the plan."""
-    tables.show(words.table(answer.found), "Share, bound and error of every number", height="content")
+    tables.show(words.tabulate_plan(answer.found), "Share, bound and error of every number", height="content")
     st.caption(words.TABLE_NOTE)
     cards.behind(replace(answer, numbers=answer.numbers[:2]))
 
@@ -42,8 +42,8 @@ def show_shares(answer: Answer) -> None:
 def show_noises(data: Dataset, answer: Answer) -> None:
     """Laplace against Gaussian noise, both as the program draws them."""
     both = cached.both_noises(data.digest, answer.parameters, answer.found, data)
-    st.markdown(wording.capital(noises.sentence(both, answer.found, answer.parameters)))
-    if columns := noises.table(both, answer.found):
+    st.markdown(wording.capital(noises.write_comparison(both, answer.found, answer.parameters)))
+    if columns := noises.tabulate_comparison(both, answer.found):
         tables.show(columns, "Errors with either noise", height="content")
     cards.label(answer.disclosure)
 
@@ -55,15 +55,15 @@ def show_one_bound(data: Dataset, answer: Answer) -> None:
     except InvalidInput as refused:
         fields.say(refused.problems)
     else:
-        st.markdown(words.one_bound(one, answer.found))
+        st.markdown(words.describe_common_bound(one, answer.found))
         tables.show(
-            words.one_bound_table(one, answer.found), "Errors under one bound on rows", height="content"
+            words.tabulate_common_bound(one, answer.found), "Errors under one bound on rows", height="content"
         )
     for line in answer.found.lines:
-        if line.planned.line.released is Released.GROUP_ROWS and not line.dropped:
+        if line.planned.line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
             with contextlib.suppress(InvalidInput):  # Rows in no group, which is said above.
-                of_all = rows_in_all_groups(data, answer.parameters, line.planned, line.v)
-                st.markdown(words.rows_in_all_groups(line, *of_all))
+                of_all = find_bound_over_groups(data, answer.parameters, line.planned, line.v)
+                st.markdown(words.describe_bound_over_groups(line, *of_all))
     cards.label(answer.disclosure)
 
 
@@ -73,7 +73,7 @@ def show_files(data: Dataset, answer: Answer) -> None:
     take_away.draw(
         "plan",
         answer.disclosure,
-        lambda: report_content.of_answer(QUESTION, with_noises(answer, data), source),
+        lambda: report_content.of_answer(QUESTION, add_noise_comparison(answer, data), source),
         answer.methods,
         f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*.",
     )
@@ -91,7 +91,7 @@ def settings_of(data: Dataset, answer: Answer) -> str:
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call
-    by_line = {"lines": [line.text for line in answer.parameters.asked]}
+    by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return settings_file.text(
         (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
     )
