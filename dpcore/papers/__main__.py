@@ -18,75 +18,90 @@ from dpcore.answer.paper_plot import said
 from dpcore.common.errors import InvalidInput
 from dpcore.data import published
 from dpcore.papers import items
-from dpcore.papers.figures import FIGURES, named
+from dpcore.papers.figures import FIGURES, find_figure
 
 FOLDER = Path(__file__).parents[1] / "answer" / "paper_results"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the figures that are named, or all, and write their files; or those on data that are brought."""
+    """Run the named figures, or all, and write their files; or run those on the user's data."""
     parser = argparse.ArgumentParser(
         prog="python -m dpcore.papers",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("figures", nargs="*", metavar="figure", choices=[[], *(f.key for f in FIGURES)])
+    parser.add_argument(
+        "figures",
+        nargs="*",
+        metavar="figure",
+        choices=[[], *(figure_of_paper.key for figure_of_paper in FIGURES)],
+    )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with the papers' data")
     parser.add_argument(
         "--runs", type=int, default=None, help="of each figure on such data; its own number by default"
     )
-    asked = parser.parse_args(arguments)
-    if asked.runs is not None and asked.runs < 1:
+    options = parser.parse_args(arguments)
+    if options.runs is not None and options.runs < 1:
         parser.error("--runs must be at least 1")
-    figures = [named(key) for key in asked.figures] or list(FIGURES)
-    if asked.data is not None:
-        _on_data(figures, asked.data, asked.runs)
+    figures = [find_figure(key) for key in options.figures] or list(FIGURES)
+    if options.data is not None:
+        _run_on_data(figures, options.data, options.runs)
         return
     FOLDER.mkdir(exist_ok=True)
-    Path(__file__).parents[2].joinpath("docs", "papers.md").write_text(items.markdown(), encoding="utf-8")
+    Path(__file__).parents[2].joinpath("docs", "papers.md").write_text(
+        items.write_markdown(), encoding="utf-8"
+    )
     for figure in figures:
-        begun = time.perf_counter()
-        found = figure.compute()
-        assert found is not None  # Nobody stops it.
-        FOLDER.joinpath(f"{figure.key}.json").write_text(found.written(figure), encoding="utf-8")
-        print(f"{figure.key}: {time.perf_counter() - begun:.0f} s", flush=True)
+        start = time.perf_counter()
+        result = figure.compute()
+        assert result is not None  # Nobody stops it.
+        FOLDER.joinpath(f"{figure.key}.json").write_text(result.written(figure), encoding="utf-8")
+        print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def _on_data(figures: list[PaperFigure], folder: Path, runs: int | None) -> None:
+def _run_on_data(figures: list[PaperFigure], folder: Path, runs: int | None) -> None:
+    """Run the figures whose data lie in a folder, and print the results."""
     files = published.in_folder(folder)
     for figure in figures:
         if figure.brings is None:
             continue
         try:
-            made = figure.brings.figure(files)
-            begun = time.perf_counter()
-            found = made.compute(None if runs is None else tuple(range(1 if made.exact else runs)))
-        except InvalidInput as refused:
-            print(f"{figure.name}: left out. {refused}", flush=True)
+            data_figure = figure.brings.figure(files)
+            start = time.perf_counter()
+            result = data_figure.compute(
+                None if runs is None else tuple(range(1 if data_figure.exact else runs))
+            )
+        except InvalidInput as problem:
+            print(f"{figure.name}: left out. {problem}", flush=True)
             continue
-        assert found is not None  # Nobody stops it.
-        print(f"{made.name}, on {made.data}: {time.perf_counter() - begun:.0f} s. {said(made, found)}")
-        print("\n".join(table(made, found)), flush=True)
+        assert result is not None  # Nobody stops it.
+        print(
+            f"{data_figure.name}, on {data_figure.data}: {time.perf_counter() - start:.0f} s. "
+            f"{said(data_figure, result)}"
+        )
+        print("\n".join(format_table(data_figure, result)), flush=True)
 
 
-def table(of: PaperFigure, found: Stored) -> list[str]:
-    """Lines of text: ours for each value, with its range over readings where it has one, and theirs."""
-    wide = max(len(line.name) for line in of.lines) + 10
-    lines = [" " * wide + "".join(f"{value:>20g}" for value in found.values)]
-    for row, line in enumerate(of.lines):
-        cells = [f"{x:.4g}" for x in found.over_runs.mean[row]]
-        if found.ranges:
-            assert found.low is not None
-            assert found.high is not None
-            ends = zip(found.low[row], found.high[row], strict=True)
+def format_table(figure: PaperFigure, result: Stored) -> list[str]:
+    """Format lines of text: our number for each value, with its range over readings, and the paper's."""
+    label_width = max(len(line.name) for line in figure.lines) + 10
+    lines = [" " * label_width + "".join(f"{value:>20g}" for value in result.values)]
+    for row, line in enumerate(figure.lines):
+        cells = [f"{value:.4g}" for value in result.over_runs.mean[row]]
+        if result.ranges:
+            assert result.low is not None
+            assert result.high is not None
+            ranges = zip(result.low[row], result.high[row], strict=True)
             cells = [
                 cell if np.isnan(low) else f"{cell} ({low:.3g}, {high:.3g})"
-                for cell, (low, high) in zip(cells, ends, strict=True)
+                for cell, (low, high) in zip(cells, ranges, strict=True)
             ]
-        lines.append(f"{line.name + ', ours':{wide}}" + "".join(f"{cell:>20}" for cell in cells))
+        lines.append(f"{line.name + ', ours':{label_width}}" + "".join(f"{cell:>20}" for cell in cells))
         if line.theirs:
-            theirs = ["" if x is None else f"{x:g}" for x in line.theirs]
-            lines.append(f"{line.name + ', paper':{wide}}" + "".join(f"{cell:>20}" for cell in theirs))
+            paper_cells = ["" if value is None else f"{value:g}" for value in line.theirs]
+            lines.append(
+                f"{line.name + ', paper':{label_width}}" + "".join(f"{cell:>20}" for cell in paper_cells)
+            )
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The figures and tables of the four papers that can be made again, some of them on data that a person brings."""
+"""The figures and tables of the four papers that can be made again, some of them on the user's data."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FIGURES: tuple[PaperFigure, ...] = (
 """All, by paper and in its order."""
 
 
-def named(key: str) -> PaperFigure:
-    """The figure with this key.
+def find_figure(key: str) -> PaperFigure:
+    """Return the figure with this key.
 
     Raises:
         KeyError: There is none.

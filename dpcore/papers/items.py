@@ -1,4 +1,4 @@
-"""All numbered items of the four papers: where each stands, and what differs. It makes ``docs/papers.md``."""
+"""All numbered items of the four papers: their pages, code and differences. It makes ``docs/papers.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-NOTHING = "–"
+EMPTY = "–"
 """Stands where an item has no page, no code, or nothing that differs."""
 
 
@@ -32,17 +32,17 @@ class Item:
     differs: str
 
     @property
-    def place(self) -> tuple[str, str] | None:
-        """Title of the first page and the tab there, which is empty for the first screen; None for nowhere."""
-        found = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
-        return (found[1], found[2] or "") if found else None
+    def first_place(self) -> tuple[str, str] | None:
+        """Return the title of the first page and its tab, empty for the first screen; None if there is none."""
+        link = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
+        return (link[1], link[2] or "") if link else None
 
     @property
     def state(self) -> str:
-        """Whether it is there, in words."""
-        if self.place is None:
+        """Return the state of the item as text."""
+        if self.first_place is None:
             return "not on a page"
-        return "there" if self.differs == NOTHING else "there, with a difference"
+        return "there" if self.differs == EMPTY else "there, with a difference"
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,30 @@ class Paper:
 
 
 @functools.cache
-def _held() -> dict[str, Any]:
+def _load_items() -> dict[str, Any]:
+    """Load the list of items."""
     return tomllib.loads(resources.files("dpcore.papers").joinpath("items.toml").read_text(encoding="utf-8"))
 
 
 @functools.cache
-def papers() -> tuple[Paper, ...]:
-    """All four."""
+def list_papers() -> tuple[Paper, ...]:
+    """List the four papers."""
     return tuple(
-        Paper(held["title"], held["introduction"], tuple(Item(**item) for item in held["items"]))
-        for held in _held()["papers"]
+        Paper(content["title"], content["introduction"], tuple(Item(**item) for item in content["items"]))
+        for content in _load_items()["papers"]
     )
 
 
-def markdown() -> str:
-    """``docs/papers.md``."""
-    held = _held()
-    parts = [held["head"].rstrip("\n")]
-    for paper in papers():
-        rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
+def write_markdown() -> str:
+    """Write ``docs/papers.md``."""
+    content = _load_items()
+    sections = [content["head"].rstrip("\n")]
+    for paper in list_papers():
+        rows = [
+            f"| {listed_item.items} | {listed_item.says} | {listed_item.places} | {listed_item.code} | "
+            f"{listed_item.differs} |"
+            for listed_item in paper.items
+        ]
         table = "\n".join(
             [
                 "| item | what it says | page, tab | code | what differs, or why it is left out |",
@@ -87,5 +92,5 @@ def markdown() -> str:
                 *rows,
             ]
         )
-        parts.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
-    return "\n\n".join([*parts, held["tail"].strip("\n")]) + "\n"
+        sections.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
+    return "\n\n".join([*sections, content["tail"].strip("\n")]) + "\n"

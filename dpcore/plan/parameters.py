@@ -106,9 +106,8 @@ class PlanParameters:
             labels_without_target = [line.label for line in parsed if line.target_error is None]
             if self.objective is Objective.LARGEST and labels_without_target:
                 problems.add(
-                    f"the largest error over wanted error needs a wanted error in every line; {labels_without_target[0]} "
-                    f"the largest error over wanted error needs a wanted error in every line; {labels_without_target[0]} "
-                    "has none",
+                    "the largest error over wanted error needs a wanted error in every line; "
+                    f"{labels_without_target[0]} has none",
                     remedy="With one relative error for all, the hardest line would get nearly everything",
                 )
 

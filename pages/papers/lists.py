@@ -40,7 +40,7 @@ def show_figures(known: Sequence[tuple[PaperFigure, Stored]]) -> None:
 def show_items(paper: Paper, known: Sequence[tuple[PaperFigure, Stored]]) -> None:
     """Where each numbered item stands, with how near its figure is where it is one."""
     st.markdown(paper.introduction.replace("\n", " "))
-    places = [item.place for item in paper.items]
+    places = [item.first_place for item in paper.items]
     # Of several figures of one item the first.
     drawn = {(of.paper, re.split(" [(]|, ", of.item)[0]): (of, found) for of, found in reversed(known)}
     figures = [

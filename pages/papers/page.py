@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer.paper_figure import PaperFigure, Stored
 from dpcore.answer.paper_plot import drawing, said
 from dpcore.common import wording
-from dpcore.papers import FIGURES, items, named
+from dpcore.papers import FIGURES, find_figure, items
 from pages.papers import bring, lists, opening
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
@@ -16,7 +16,7 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout, paper, plots
 
 NAMES = {of.key: f"{of.name}: {of.title}" for of in FIGURES}
-PAPERS = {of.title: of.title for of in items.papers()}
+PAPERS = {of.title: of.title for of in items.list_papers()}
 FIRST = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
@@ -26,7 +26,7 @@ def body(places: layout.Places) -> None:
     chosen = QUESTION.key("figure")
     st.session_state.setdefault(chosen, FIRST)
     with places.line:
-        asked = named(fields.pick("Figure", NAMES, chosen, width=560))
+        asked = find_figure(fields.pick("Figure", NAMES, chosen, width=560))
     of, found = paper.known(asked)
     with places.figure:
         plots.draw(drawing(of, found))
@@ -72,7 +72,7 @@ def show_lists() -> None:
     chosen = QUESTION.key("paper")
     st.session_state.setdefault(chosen, next(iter(PAPERS)))
     title = fields.choice("Paper", PAPERS, chosen)
-    lists.show_items(next(one for one in items.papers() if one.title == title), known)
+    lists.show_items(next(one for one in items.list_papers() if one.title == title), known)
 
 
 layout.show(QUESTION, body, budget=False)

@@ -17,7 +17,7 @@ from dpcore.answer.paper_figure import PaperFigure, Stored
 from dpcore.answer.paper_plot import drawing, said
 from dpcore.data import published, stand_ins
 from dpcore.data.published import FIRST_LABELS, File
-from dpcore.papers import FIGURES, items, named
+from dpcore.papers import FIGURES, find_figure, items
 from dpcore.papers.__main__ import main
 from dpcore.regression import paper_tables, working_set
 from dpcore.regression.prediction import prediction_error
@@ -48,7 +48,7 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
 @pytest.mark.parametrize("key", [of.key for of in FIGURES])
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
-    of = named(key)
+    of = find_figure(key)
     held = of.stored
     assert held is not None
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
@@ -72,7 +72,7 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
 
 def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
-    of, other = named("epasto-figure-1"), named("epasto-figure-3")
+    of, other = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
     held = of.stored
     assert held is not None
     keys = [line.key for line in other.lines]
@@ -85,17 +85,17 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
 
 def test_what_the_papers_print_stands_beside_ours() -> None:
     """Digits read in table 1 of Huang et al., MNIST, n = 128 and 4, and in table 4, n = 256 and m/r = 2."""
-    table = {line.key: line.theirs for line in named("huang-table-1").lines}
+    table = {line.key: line.theirs for line in find_figure("huang-table-1").lines}
     assert (table["joint"][3], table["full"][0], table["alone"][5]) == (0.8169, 0.4444, 0.7240)
-    assert {line.key: line.theirs for line in named("huang-table-4").lines}["joint_256"][1] == 0.3930
-    columns = drawing(named("huang-table-1"), _held("huang-table-1")).columns
+    assert {line.key: line.theirs for line in find_figure("huang-table-4").lines}["joint_256"][1] == 0.3930
+    columns = drawing(find_figure("huang-table-1"), _held("huang-table-1")).columns
     assert columns["joint_paper"][3] == 0.8169
     assert columns["joint_paper_high"][3] == pytest.approx(0.8169 + 0.0160)
     assert columns["joint_paper_low"][5] == pytest.approx(0.7423 - 0.0832)
 
 
 def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
-    of = named("huang-table-1")
+    of = find_figure("huang-table-1")
     held = _held(of.key)
     apart = [
         abs(held.over_runs.mean[k, i] / theirs - 1.0)
@@ -104,8 +104,8 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
         if theirs is not None
     ]
     assert of.largest_difference(held) == pytest.approx(max(apart))
-    assert named("epasto-figure-1").largest_difference(_held("epasto-figure-1")) is None
-    assert "prints no numbers" in said(named("epasto-figure-1"), _held("epasto-figure-1"))
+    assert find_figure("epasto-figure-1").largest_difference(_held("epasto-figure-1")) is None
+    assert "prints no numbers" in said(find_figure("epasto-figure-1"), _held("epasto-figure-1"))
 
 
 def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
@@ -113,7 +113,7 @@ def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> No
     cut = _held("amin-figure-3").over_runs.mean[0]
     assert cut.min() >= 2.0
     assert cut.max() <= 8.0
-    assert named("amin-figure-3").largest_difference(_held("amin-figure-3")) == 0.0
+    assert find_figure("amin-figure-3").largest_difference(_held("amin-figure-3")) == 0.0
 
 
 def test_what_the_papers_say_in_words_holds() -> None:
@@ -127,11 +127,11 @@ def test_what_the_papers_say_in_words_holds() -> None:
 
 
 def test_a_stopped_figure_says_nothing() -> None:
-    assert named("epasto-figure-1").compute(should_stop=lambda: True) is None
+    assert find_figure("epasto-figure-1").compute(should_stop=lambda: True) is None
 
 
 def test_a_file_is_read_as_it_was_written() -> None:
-    of = named("amin-figure-3")
+    of = find_figure("amin-figure-3")
     found = of.compute()
     assert found is not None
     text = found.written(of)
@@ -142,13 +142,13 @@ def test_a_file_is_read_as_it_was_written() -> None:
 
 
 def test_the_documentation_is_made_of_the_list() -> None:
-    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == items.markdown()
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == items.write_markdown()
 
 
 def test_every_figure_is_an_item_of_the_list() -> None:
     listed = {
         (paper.title, item)
-        for paper in items.papers()
+        for paper in items.list_papers()
         for line in paper.items
         for item in line.items.split(", ")
     }
@@ -156,7 +156,7 @@ def test_every_figure_is_an_item_of_the_list() -> None:
 
 
 def _held(key: str) -> Stored:
-    found = named(key).stored
+    found = find_figure(key).stored
     assert found is not None
     return found
 
@@ -173,7 +173,7 @@ def _made_pictures(first: tuple[int, ...]) -> list[File]:
 
 
 def test_pictures_that_are_brought_are_trained_on_beside_the_numbers_of_their_set() -> None:
-    of = named("huang-table-1")
+    of = find_figure("huang-table-1")
     assert of.brings is not None
     made = of.brings.figure(_made_pictures(FIRST_LABELS["MNIST"]))
     assert (made.data, [line.theirs for line in made.lines]) == ("MNIST", [line.theirs for line in of.lines])
@@ -197,7 +197,7 @@ def _made_reviews() -> list[File]:
 
 
 def test_reviews_that_are_brought_are_read_with_every_pair_of_dropped_levels() -> None:
-    of = named("epasto-table-1-drugs")
+    of = find_figure("epasto-table-1-drugs")
     assert of.brings is not None
     made = of.brings.figure(_made_reviews())
     found = made.compute(values=(1.0,))
@@ -256,7 +256,7 @@ def test_files_of_a_folder_are_computed_by_the_command(
 
 
 def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
-    of = named("amin-figure-1")
+    of = find_figure("amin-figure-1")
     assert of.brings is not None
     counts = np.array([1, 2, 3, 5, 40])
     lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
@@ -270,7 +270,7 @@ def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
 
 
 def test_reviews_that_are_brought_are_learned_from_under_every_reading() -> None:
-    of = named("epasto-table-2")
+    of = find_figure("epasto-table-2")
     assert of.brings is not None
     rows = published.reviews(_made_reviews())
     median = np.median(rows.labels)
@@ -296,7 +296,7 @@ def test_a_recommender_is_trained_on_ratings_that_are_brought() -> None:
     rng = np.random.default_rng(5)
     rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
     files = [File("ratings.dat", "\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows).encode())]
-    first, third = named("krichene-figure-1"), named("krichene-figure-3")
+    first, third = find_figure("krichene-figure-1"), find_figure("krichene-figure-3")
     assert first.brings is not None
     assert third.brings is not None
     made = first.brings.figure(files)
@@ -307,7 +307,7 @@ def test_a_recommender_is_trained_on_ratings_that_are_brought() -> None:
     assert all(1.0 < error < 4.0 for error in found.values())
     # Both figures meet at the paper's μ = 1/4.
     assert third.brings.figure(files).run(0.25, 0)["adaptive_20"] == pytest.approx(found["adaptive"])
-    fifths, gains = named("krichene-figure-4"), named("krichene-figure-9")
+    fifths, gains = find_figure("krichene-figure-4"), find_figure("krichene-figure-9")
     assert fifths.brings is not None
     assert gains.brings is not None
     rarest = fifths.brings.figure(files).run(1.0, 0)

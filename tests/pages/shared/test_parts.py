@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer import build_answer
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
-from dpcore.start.answer.found import axis_limits
+from dpcore.start.answer.found import choose_axis_limits
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, round_numbers
 from pages.shared.screen import layout, plots
@@ -281,7 +281,7 @@ def test_next_round(value, rounded):
 
 
 def test_start_s_axis_goes_beyond_the_heaviest_user_as_far_as_bounds_do():
-    ends = {name: axis_limits(histogram)[1] for name, histogram in HISTOGRAMS.items()}
+    ends = {name: choose_axis_limits(histogram)[1] for name, histogram in HISTOGRAMS.items()}
     assert (ends["one user"], ends["301 sizes"], ends["widest"]) == (5.0, 1505.0, 10**12)
 
 
