@@ -81,8 +81,8 @@ def write_sentence(result: ImplicitResult, epsilon: float) -> str:
         float(result.summarise(model).mean[index, 0]) for model in (FACTORISATION, BASELINE)
     )
     spread = f" ± {half:.3f}" if math.isfinite(half) else ""
-    difference = f"a difference of {gain:+.3f}{spread}".replace("-", "−")
-    comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference}"
+    difference_text = f"a difference of {gain:+.3f}{spread}".replace("-", "−")
+    comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
     opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
     if seeds < MIN_SEEDS or not abs(gain) > half:
         hint = (
