@@ -309,8 +309,8 @@ class Reply:
             f"<tr><td>{said(n.label)}</td><td><b>{said(n.text)}</b></td><td>{said(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        good = f"<p>Good enough: {said(answer.good_enough)}</p>" if answer.good_enough else ""
-        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.assumed)
+        good = f"<p>Good enough: {said(answer.near_optimal)}</p>" if answer.near_optimal else ""
+        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (
             f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}"
             f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"

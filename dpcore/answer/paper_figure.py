@@ -1,8 +1,8 @@
-"""A figure of a paper that is made again: what is varied, what one run says, and what was stored of many.
+"""A figure of a paper that is computed again: the varied setting, the result of a run, and stored results of many.
 
-Whatever takes more than a moment comes with the app as a stored result, a small JSON file with the version, the seeds
-and the command that made it. One run at one value of what is varied is a function of a seed, so that a test can run two
-of them anew with other seeds and compare.
+A slow computation comes with the app as a stored result, a small JSON file with the version, the seeds and the
+command that made it. One run at one value is a function of a seed, so that a test can repeat two of them with
+other seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from importlib import resources
 
 import numpy as np
 
-from dpcore.answer.plot import Axis, Look
+from dpcore.answer.plot import Axis, Style
 from dpcore.common.documents import document
 from dpcore.common.over_runs import Summary, summary
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -36,20 +36,20 @@ class Line:
     Attributes:
         key: Of its number in a run, and of its column.
         name: In the legend.
-        look: Whose colour it has.
+        style: Whose colour it has.
         symbol: Shape of its points.
         dash: A dash pattern of its own; empty for that of its look.
-        theirs: What the paper prints for each value, None where it prints nothing; empty for nothing at all.
-        spread: What the paper prints behind its ±, for each number that it prints; empty for nothing.
+        paper_values: What the paper prints for each value, None where it prints nothing; empty for nothing at all.
+        paper_spreads: What the paper prints behind its ±, for each number that it prints; empty for nothing.
     """
 
     key: str
     name: str
-    look: Look
+    style: Style
     symbol: str = "circle"
     dash: str = ""
-    theirs: tuple[float | None, ...] = ()
-    spread: tuple[float | None, ...] = ()
+    paper_values: tuple[float | None, ...] = ()
+    paper_spreads: tuple[float | None, ...] = ()
 
 
 Run = Callable[[float, int], Mapping[str, float]]
@@ -61,16 +61,16 @@ key with ``_low`` and ``_high``.
 
 
 @dataclass(frozen=True)
-class Brings:
+class OwnData:
     """How a figure is made on the paper's own data, which do not come with the app.
 
     Attributes:
-        what: The files, a phrase.
-        figure: The same figure on such files. It raises `InvalidInput` where they are others.
+        description: The files, a phrase.
+        build_figure: The same figure on such files. It raises `InvalidInput` where they are others.
     """
 
-    what: str
-    figure: Callable[[Sequence[File]], PaperFigure]
+    description: str
+    build_figure: Callable[[Sequence[File]], PaperFigure]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +89,13 @@ class PaperFigure:
         y: Axis of the lines.
         values: Of what is varied, ascending.
         lines: What is drawn.
-        run: One run.
-        runs: How many are stored.
-        differs: Why ours differ from theirs, or that it is open, sentences.
-        exact: Whether a run does not depend on its seed.
-        within: Lowest and highest number that the paper states in a sentence for all values; None for none.
-        brings: How it is made on the paper's own data; None where nothing has to be brought.
-        data: Name of the data that were brought; empty for the figure that comes with the app.
+        run_once: One run.
+        num_runs: How many are stored.
+        difference_note: Why ours differ from theirs, or that it is open, sentences.
+        is_exact: Whether a run does not depend on its seed.
+        stated_range: Lowest and highest number that the paper states in a sentence for all values; None for none.
+        own_data: How it is made on the paper's own data; None where nothing has to be brought.
+        dataset_name: Name of the data that were brought; empty for the figure that comes with the app.
     """
 
     key: str
@@ -109,13 +109,13 @@ class PaperFigure:
     y: Axis
     values: tuple[float, ...]
     lines: tuple[Line, ...]
-    run: Run
-    runs: int
-    differs: str
-    exact: bool = False
-    within: tuple[float, float] | None = None
-    brings: Brings | None = None
-    data: str = ""
+    run_once: Run
+    num_runs: int
+    difference_note: str
+    is_exact: bool = False
+    stated_range: tuple[float, float] | None = None
+    own_data: OwnData | None = None
+    dataset_name: str = ""
 
     @property
     def name(self) -> str:
@@ -129,8 +129,8 @@ class PaperFigure:
         *,
         progress: Progress = silent,
         should_stop: ShouldStop = never,
-    ) -> Stored | None:
-        """Run it.
+    ) -> StoredRuns | None:
+        """Run the figure.
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
@@ -141,56 +141,58 @@ class PaperFigure:
         Returns:
             All runs; None where it was stopped before all of them were done.
         """
-        seeds = tuple(range(1 if self.exact else self.runs)) if seeds is None else seeds
-        at = self.values if values is None else values
+        seeds = tuple(range(1 if self.is_exact else self.num_runs)) if seeds is None else seeds
+        run_values = self.values if values is None else values
         # Of each line its number, and both ends of the range over readings.
-        runs = np.full((3, len(self.lines), len(at), len(seeds)), np.nan)
-        for number, (place, value) in enumerate([(k, v) for k in range(len(seeds)) for v in enumerate(at)]):
+        runs = np.full((3, len(self.lines), len(run_values), len(seeds)), np.nan)
+        for step, (seed_number, value) in enumerate(
+            [(k, v) for k in range(len(seeds)) for v in enumerate(run_values)]
+        ):
             if should_stop():
                 return None
-            run = self.run(value[1], seeds[place])
-            for line, said in enumerate(self.lines):
-                for end, of in enumerate(("", "_low", "_high")):
-                    runs[end, line, value[0], place] = run.get(said.key + of, math.nan)
-            progress((number + 1) / (len(seeds) * len(at)))
+            numbers = self.run_once(value[1], seeds[seed_number])
+            for line_number, curve in enumerate(self.lines):
+                for end, suffix in enumerate(("", "_low", "_high")):
+                    runs[end, line_number, value[0], seed_number] = numbers.get(curve.key + suffix, math.nan)
+            progress((step + 1) / (len(seeds) * len(run_values)))
         low, high = runs[1:].mean(axis=3)
-        return Stored(self.key, at, seeds, summary(runs[0], axis=2), low=low, high=high)
+        return StoredRuns(self.key, run_values, seeds, summary(runs[0], axis=2), low=low, high=high)
 
     @functools.cached_property
-    def stored(self) -> Stored | None:
-        """What came with the app; None where nothing did."""
+    def stored(self) -> StoredRuns | None:
+        """Return the result that came with the app; None if there is none."""
         file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
-        return Stored.read(self, file.read_text(encoding="utf-8")) if file.is_file() else None
+        return StoredRuns.read(self, file.read_text(encoding="utf-8")) if file.is_file() else None
 
-    def largest_difference(self, found: Stored) -> float | None:
-        """Largest relative difference between ours and what the paper prints; None where it prints nothing.
+    def compute_largest_difference(self, stored: StoredRuns) -> float | None:
+        """Compute the largest relative difference between ours and the paper's numbers; None if it prints none.
 
-        Of a range that a sentence states it is how far ours lies outside; and where ours is a range over readings, how
-        far theirs lies outside it.
+        For a range stated in a sentence it is how far ours lies outside; if ours is a range over readings, how
+        far the paper's number lies outside it.
         """
-        apart: list[float] = []
+        differences: list[float] = []
         for row, line in enumerate(self.lines):
-            for value, theirs in zip(self.values, line.theirs, strict=False):
-                if theirs and value in found.values:
-                    number = found.nearest(row, found.values.index(value), theirs)
-                    if math.isfinite(number):
-                        apart.append(abs(number / theirs - 1.0))
-        if self.within is not None:
-            low, high = self.within
-            for number in found.over_runs.mean[0]:
-                apart.append(max(0.0, 1.0 - float(number) / low, float(number) / high - 1.0))
-        return max(apart) if apart else None
+            for value, paper_value in zip(self.values, line.paper_values, strict=False):
+                if paper_value and value in stored.values:
+                    own_value = stored.choose_nearest(row, stored.values.index(value), paper_value)
+                    if math.isfinite(own_value):
+                        differences.append(abs(own_value / paper_value - 1.0))
+        if self.stated_range is not None:
+            low, high = self.stated_range
+            for own_value in stored.summary.mean[0]:
+                differences.append(max(0.0, 1.0 - float(own_value) / low, float(own_value) / high - 1.0))
+        return max(differences) if differences else None
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredRuns:
     """Runs of a figure.
 
     Attributes:
         key: Of the figure.
         values: At which values.
         seeds: Of the runs.
-        over_runs: Mean, standard error and spread of a run, each of shape (lines, values).
+        summary: Mean, standard error and spread of a run, each of shape (lines, values).
         version: Of the program that made them; empty for now.
         low: Least over what the paper leaves open, shape (lines, values); NaN, or None, where nothing is varied.
         high: Most, likewise.
@@ -199,75 +201,78 @@ class Stored:
     key: str
     values: tuple[float, ...]
     seeds: tuple[int, ...]
-    over_runs: Summary
+    summary: Summary
     version: str = ""
     low: FloatArray | None = None
     high: FloatArray | None = None
 
     @property
-    def ranges(self) -> bool:
-        """Whether some line has a range over what the paper leaves open."""
+    def has_ranges(self) -> bool:
+        """Return whether some line has a range over what the paper leaves open."""
         return self.low is not None and bool(np.any(np.isfinite(self.low)))
 
-    def nearest(self, line: int, value: int, theirs: float) -> float:
-        """Ours, or what of its range over readings lies nearest to theirs."""
-        number = float(self.over_runs.mean[line, value])
+    def choose_nearest(self, line: int, value: int, paper_value: float) -> float:
+        """Choose our number, or the point of its range over readings that is nearest to the paper's."""
+        mean = float(self.summary.mean[line, value])
         if self.low is None or self.high is None or math.isnan(self.low[line, value]):
-            return number
-        return min(max(theirs, float(self.low[line, value])), float(self.high[line, value]))
+            return mean
+        return min(max(paper_value, float(self.low[line, value])), float(self.high[line, value]))
 
     @property
     def half_width(self) -> FloatArray:
-        """Half of the 95 % interval of each mean; 0 where there is one run, which is exact or alone."""
-        return np.nan_to_num(self.over_runs.half_width)
+        """Return half of the 95 % interval of each mean; 0 if there is one run, or the result is exact."""
+        return np.nan_to_num(self.summary.half_width)
 
-    def written(self, of: PaperFigure) -> str:
-        """As a file, JSON."""
+    def write(self, figure: PaperFigure) -> str:
+        """Write a JSON file."""
         lines = {
             line.key: {
-                "mean": [_number(x) for x in self.over_runs.mean[at]],
-                "spread": [_number(x) for x in self.over_runs.spread[at]],
-                "runs": [int(n) for n in self.over_runs.runs[at]],
+                "mean": [_round_digits(x) for x in self.summary.mean[position]],
+                "spread": [_round_digits(x) for x in self.summary.spread[position]],
+                "runs": [int(n) for n in self.summary.runs[position]],
             }
-            for at, line in enumerate(of.lines)
+            for position, line in enumerate(figure.lines)
         }
         text = document(
             SCHEMA,
             figure=self.key,
-            item=of.name,
+            item=figure.name,
             command=COMMAND,
             seeds=list(self.seeds),
             values=list(self.values),
             lines=lines,
         )
         # A list of numbers is one line.
-        return re.sub(r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), text)
+        return re.sub(r"\[[^\[\]]*\]", lambda match: " ".join(match[0].split()), text)
 
     @classmethod
-    def read(cls, of: PaperFigure, text: str) -> Stored:
-        """Of a file that was written for this figure.
+    def read(cls, figure: PaperFigure, text: str) -> StoredRuns:
+        """Read a file that was written for this figure.
 
         Raises:
             KeyError: It has another form.
         """
-        held = json.loads(text)
+        entries = json.loads(text)
 
-        def rows(name: str) -> FloatArray:
+        def read_rows(name: str) -> FloatArray:
             return np.array(
-                [[math.nan if x is None else x for x in held["lines"][line.key][name]] for line in of.lines]
+                [
+                    [math.nan if x is None else x for x in entries["lines"][line.key][name]]
+                    for line in figure.lines
+                ]
             )
 
-        runs, spread = rows("runs").astype(np.int64), rows("spread")
+        runs, spread = read_rows("runs").astype(np.int64), read_rows("spread")
         error = spread / np.sqrt(np.maximum(runs, 1))
         return cls(
-            held["figure"],
-            tuple(held["values"]),
-            tuple(held["seeds"]),
-            Summary(rows("mean"), error, runs, spread),
-            held["made_with"],
+            entries["figure"],
+            tuple(entries["values"]),
+            tuple(entries["seeds"]),
+            Summary(read_rows("mean"), error, runs, spread),
+            entries["made_with"],
         )
 
 
-def _number(value: float) -> float | None:
-    """Seven digits: more than the runs are sure of, and a file that people can read."""
+def _round_digits(value: float) -> float | None:
+    """Round to seven digits: more than the runs are sure of, and a file that people can read."""
     return float(f"{value:.7g}") if math.isfinite(value) else None

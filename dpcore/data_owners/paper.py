@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
-from dpcore.answer.paper_figure import Brings, Line, PaperFigure
+from dpcore.answer import Axis, Scale, Style
+from dpcore.answer.paper_figure import Line, OwnData, PaperFigure
 from dpcore.data import published
 from dpcore.data.published import File, Pictures
 from dpcore.data_owners.bounds import Unit
@@ -57,10 +57,10 @@ GROUP_DIFFERENCES = (
     "owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, 17, 15 and 11 %."
 )
 FORM_STYLES = {
-    Form.SEPARATE: ("Alone", Look.OWN, "square"),
-    Form.NON_PRIVATE: ("No privacy", Look.SAMPLING, "circle"),
-    Form.FULL: ("Full privacy", Look.PRIVACY, "triangle-up"),
-    Form.JOINT: ("Joint privacy", Look.CAP, "diamond"),
+    Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
+    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
+    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
+    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
 }
 PRIVATE_FORMS = (Form.FULL, Form.JOINT)
 PrintedAccuracies = Mapping[Form, tuple[float, ...]]
@@ -212,7 +212,7 @@ def prepare_pictures(pictures: Pictures, seed: int) -> LabelledRecords:
     return LabelledRecords(scale_records(means), pictures.labels[rows], 10, pictures.name or "pictures")
 
 
-ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number=".1%")
+ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
 
 
 def _label_ticks(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
@@ -241,14 +241,19 @@ def _build_figures(
             f"ε = 1. {setting}",
             "Data owners",
             "Accuracy",
-            Axis("owners, n", "", (3.5, 590.0), number=",", marked=_label_ticks(OWNERS)),
+            Axis("owners, n", "", (3.5, 590.0), number_format=",", named_ticks=_label_ticks(OWNERS)),
             ACCURACY,
             OWNERS,
             (
-                Line(OWNERS_LINE, "Joint privacy of a whole owner", Look.CAP, "diamond", "dash"),
+                Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
                 *(
                     Line(
-                        form.value, name, look, symbol, theirs=mean.get(form, ()), spread=spread.get(form, ())
+                        form.value,
+                        name,
+                        look,
+                        symbol,
+                        paper_values=mean.get(form, ()),
+                        paper_spreads=spread.get(form, ()),
                     )
                     for form, (name, look, symbol) in FORM_STYLES.items()
                 ),
@@ -265,11 +270,11 @@ def _build_figures(
             setting,
             "Data owners",
             "Accuracy",
-            Axis("privacy budget ε", "", (0.9, 110.0), marked=_label_ticks(EPSILONS)),
+            Axis("privacy budget ε", "", (0.9, 110.0), named_ticks=_label_ticks(EPSILONS)),
             ACCURACY,
             EPSILONS,
             tuple(
-                Line(form.value, name, look, symbol, theirs=first_row.get(form, ()))
+                Line(form.value, name, look, symbol, paper_values=first_row.get(form, ()))
                 for form, (name, look, symbol) in FORM_STYLES.items()
             ),
             runs.run_figure_1,
@@ -284,7 +289,7 @@ def _build_figures(
             f"ε = 1, 4 and 256 owners. {setting}",
             "Data owners",
             "Accuracy",
-            Axis("records per user, m/r", "", (0.9, 22.0), marked=_label_ticks(RECORDS_PER_USER)),
+            Axis("records per user, m/r", "", (0.9, 22.0), named_ticks=_label_ticks(RECORDS_PER_USER)),
             ACCURACY,
             RECORDS_PER_USER,
             tuple(
@@ -327,7 +332,7 @@ def build_picture_figures(files: Sequence[File]) -> tuple[PaperFigure, ...]:
     figures = _build_figures(
         AccuracyRuns(draw_pictures, PICTURE_OPTIONS), setting, PICTURE_DIFFERENCES, mean, spread
     )
-    return tuple(replace(figure, data=name) for figure in figures)
+    return tuple(replace(figure, dataset_name=name) for figure in figures)
 
 
 EXPECTED_FILES = (
@@ -336,16 +341,16 @@ EXPECTED_FILES = (
 )
 
 
-def _accept_files(figure_index: int) -> Brings:
+def _accept_files(figure_index: int) -> OwnData:
     """Describe the files that a figure accepts."""
-    return Brings(EXPECTED_FILES, lambda files: build_picture_figures(files)[figure_index])
+    return OwnData(EXPECTED_FILES, lambda files: build_picture_figures(files)[figure_index])
 
 
 FEW_RECORDS = " With 256 owners each holds 12 records, so that a user cannot have 20."
 FIGURES = tuple(
     replace(
         figure,
-        brings=_accept_files(at),
+        own_data=_accept_files(at),
         setting=figure.setting + (FEW_RECORDS if figure.key == "huang-table-4" else ""),
     )
     for at, figure in enumerate(_build_figures(AccuracyRuns(), SETTING, DIFFERENCES))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.factorisation import study as ratings_study
 from dpcore.factorisation.generator import GeneratedRatings
@@ -28,11 +28,11 @@ RATINGS = (
     f"ratings of 3,700 items, a tenth of them held out; δ = 1e-5. {SETTINGS}"
 )
 MODEL_STYLES = {
-    ModelKind.UNIFORM: ("Uniform sampling", Look.OWN, "square"),
-    ModelKind.TAIL: ("Tail sampling", Look.CAP, "diamond"),
-    ModelKind.ADAPTIVE: ("Adaptive weights", Look.SMOOTH, "circle"),
-    ModelKind.PRIVATE_OFFSETS: ("DP item means, users' own offsets", Look.PRIVACY, "star"),
-    ModelKind.NO_PRIVACY: ("Factorisation, no privacy", Look.SAMPLING, "triangle-up"),
+    ModelKind.UNIFORM: ("Uniform sampling", Style.ENTERED, "square"),
+    ModelKind.TAIL: ("Tail sampling", Style.CAP, "diamond"),
+    ModelKind.ADAPTIVE: ("Adaptive weights", Style.SMOOTH, "circle"),
+    ModelKind.PRIVATE_OFFSETS: ("DP item means, users' own offsets", Style.PRIVACY, "star"),
+    ModelKind.NO_PRIVACY: ("Factorisation, no privacy", Style.SAMPLING, "triangle-up"),
 }
 
 
@@ -118,7 +118,7 @@ FIFTHS = Axis(
     "",
     (0.8, BUCKETS + 0.2),
     Scale.LINEAR,
-    marked=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
+    named_ticks=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
 )
 FIFTH = tuple(1.0 + at for at in range(BUCKETS))
 RMSE = Axis("root mean squared error", "rating points", (0.1, 1.0), Scale.LINEAR)
@@ -142,7 +142,7 @@ FIGURES = (
         RATINGS,
         "Factorisation",
         "",
-        Axis("privacy budget ε", "", (0.9, 22.0), marked=tuple((e, f"{e:g}") for e in EPSILONS)),
+        Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
         RMSE,
         EPSILONS,
         tuple(
@@ -167,7 +167,7 @@ FIGURES = (
         RMSE,
         EXPONENTS,
         tuple(
-            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Look.SMOOTH, "circle", dash)
+            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Style.SMOOTH, "circle", dash)
             for epsilon, dash in DASHES.items()
         ),
         GENERATED.run_figure_3,
@@ -189,10 +189,10 @@ FIGURES = (
         RMSE,
         FIFTH,
         (
-            Line("uniform", "Uniform sampling", Look.OWN, "square"),
-            Line("tail", "Tail sampling", Look.CAP, "diamond"),
-            Line("adaptive", "Adaptive weights, μ = 1/4", Look.SMOOTH, "circle"),
-            Line("adaptive_half", "Adaptive weights, μ = 1/2", Look.SMOOTH, "circle", "dash"),
+            Line("uniform", "Uniform sampling", Style.ENTERED, "square"),
+            Line("tail", "Tail sampling", Style.CAP, "diamond"),
+            Line("adaptive", "Adaptive weights, μ = 1/4", Style.SMOOTH, "circle"),
+            Line("adaptive_half", "Adaptive weights, μ = 1/2", Style.SMOOTH, "circle", "dash"),
         ),
         GENERATED.run_figure_4,
         10,
@@ -217,10 +217,10 @@ FIGURES = (
             Line(
                 f"gain_{epsilon:g}",
                 f"Adaptive weights, ε = {epsilon:g}",
-                Look.SMOOTH,
+                Style.SMOOTH,
                 "circle",
                 dash,
-                theirs=(0.216, 0.237, None, 0.228, 0.084) if epsilon == 1.0 else (),
+                paper_values=(0.216, 0.237, None, 0.228, 0.084) if epsilon == 1.0 else (),
             )
             for epsilon, dash in DASHES.items()
         ),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.answer.paper_figure import Brings, PaperFigure, Run
+from dpcore.answer.paper_figure import OwnData, PaperFigure, Run
 from dpcore.data import published
 from dpcore.data.published import File
 from dpcore.factorisation import paper, paper_recall
@@ -42,7 +42,7 @@ def accept_files(figure: PaperFigure) -> PaperFigure:
     """Let a figure be made on the user's own ratings, where ratings are what it needs."""
     if figure.key not in paper.PAPER_CLAIMS and figure.key not in paper_recall.PAPER_CLAIMS:
         return figure
-    return replace(figure, brings=Brings(EXPECTED_FILES, functools.partial(_apply_to_files, figure)))
+    return replace(figure, own_data=OwnData(EXPECTED_FILES, functools.partial(_apply_to_files, figure)))
 
 
 def _apply_to_files(figure: PaperFigure, files: Sequence[File]) -> PaperFigure:
@@ -69,7 +69,14 @@ def _apply_to_files(figure: PaperFigure, files: Sequence[File]) -> PaperFigure:
             _choose_recall_run(figure.key, Recalls(lambda _: (choices, None), SETTINGS_WITHOUT_PRIVACY)),
             paper_recall.PAPER_CLAIMS[figure.key],
         )
-    return replace(figure, setting=setting, run=run, runs=RUNS, differs=claim, data="these ratings")
+    return replace(
+        figure,
+        setting=setting,
+        run_once=run,
+        num_runs=RUNS,
+        difference_note=claim,
+        dataset_name="these ratings",
+    )
 
 
 def _choose_error_run(key: str, errors: Errors) -> Run:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit_study
@@ -38,11 +38,11 @@ SONG_DATA = (
     f"popularity and by taste of rank 6. {SETTING}"
 )
 MODEL_STYLES = {
-    Recommender.UNIFORM: ("Uniform sampling", Look.OWN, "square"),
-    Recommender.TAIL: ("Tail sampling", Look.CAP, "diamond"),
-    Recommender.ADAPTIVE: ("Adaptive weights", Look.SMOOTH, "circle"),
-    Recommender.PRIVATE_POPULAR: ("DP most popular", Look.PRIVACY, "star"),
-    Recommender.NO_PRIVACY: ("Factorisation, no privacy", Look.SAMPLING, "triangle-up"),
+    Recommender.UNIFORM: ("Uniform sampling", Style.ENTERED, "square"),
+    Recommender.TAIL: ("Tail sampling", Style.CAP, "diamond"),
+    Recommender.ADAPTIVE: ("Adaptive weights", Style.SMOOTH, "circle"),
+    Recommender.PRIVATE_POPULAR: ("DP most popular", Style.PRIVACY, "star"),
+    Recommender.NO_PRIVACY: ("Factorisation, no privacy", Style.SAMPLING, "triangle-up"),
 }
 SETTINGS_WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved=0.1)
 """Without privacy: it recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
@@ -195,8 +195,8 @@ NEAREST_LINES = tuple(
     )
     for epsilon in NEAREST_EPSILONS
     for kind, name, look, symbol in (
-        ("tail", "Tail sampling", Look.CAP, "diamond"),
-        ("adaptive", "Adaptive weights, μ = 1/3", Look.SMOOTH, "circle"),
+        ("tail", "Tail sampling", Style.CAP, "diamond"),
+        ("adaptive", "Adaptive weights, μ = 1/3", Style.SMOOTH, "circle"),
     )
 )
 _MOVIES_FIGURE = PaperFigure(
@@ -207,7 +207,7 @@ _MOVIES_FIGURE = PaperFigure(
     FILMS,
     "Factorisation",
     "Implicit feedback",
-    Axis("privacy budget ε", "", (0.9, 22.0), marked=tuple((e, f"{e:g}") for e in EPSILONS)),
+    Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
     RECALL,
     EPSILONS,
     tuple(
@@ -234,10 +234,10 @@ FIGURES = (
         replace(RECALL, name="recall at k"),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         (
-            Line("uniform", "Uniform sampling", Look.OWN, "square"),
-            Line("tail", "Tail sampling", Look.CAP, "diamond"),
-            Line("adaptive", "Adaptive weights, μ = 1/4", Look.SMOOTH, "circle"),
-            Line("adaptive_half", "Adaptive weights, μ = 1/2", Look.SMOOTH, "circle", "dash"),
+            Line("uniform", "Uniform sampling", Style.ENTERED, "square"),
+            Line("tail", "Tail sampling", Style.CAP, "diamond"),
+            Line("adaptive", "Adaptive weights, μ = 1/4", Style.SMOOTH, "circle"),
+            Line("adaptive_half", "Adaptive weights, μ = 1/2", Style.SMOOTH, "circle", "dash"),
         ),
         FILM_RECALLS.run_figure_4,
         10,
@@ -250,8 +250,8 @@ FIGURES = (
         item="Figure 7",
         title="recall over ε, a catalogue of songs",
         setting=SONG_DATA,
-        run=SONG_RECALLS.run_figure_2,
-        differs=f"{PAPER_CLAIMS['krichene-figure-2']} "
+        run_once=SONG_RECALLS.run_figure_2,
+        difference_note=f"{PAPER_CLAIMS['krichene-figure-2']} "
         "Here they are at ε = 5 and 10, and "
         "alike with tail sampling at 20. At ε = 1 what is popular by noisy counts is best, a baseline that the paper "
         "lacks; it has 57 times as many users.",
@@ -268,7 +268,7 @@ FIGURES = (
         RECALL,
         EXPONENTS,
         tuple(
-            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Look.SMOOTH, "circle", dash)
+            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Style.SMOOTH, "circle", dash)
             for epsilon, dash in DASHES.items()
         ),
         FILM_RECALLS.run_figure_10,
@@ -307,7 +307,7 @@ FIGURES = (
         FIFTHS,
         Axis("likeness of planted traits", "", (-0.1, 1.0), Scale.LINEAR),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
-        (Line("no_privacy", "Without privacy", Look.SAMPLING, "triangle-up"), *NEAREST_LINES),
+        (Line("no_privacy", "Without privacy", Style.SAMPLING, "triangle-up"), *NEAREST_LINES),
         FILM_RECALLS.run_table_3,
         10,
         "The paper says that neighbours without privacy and by adaptive weights are of the same kind of film, and tail "

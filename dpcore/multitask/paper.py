@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.multitask import experiment
 from dpcore.multitask.experiment import Algorithm, Experiment
@@ -10,8 +10,8 @@ from dpcore.multitask.experiment import Algorithm, Experiment
 PAPER = "Krichene et al. 2023"
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 ALGORITHMS = {
-    Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Look.SMOOTH, "circle"),
-    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Look.CAP, "diamond"),
+    Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
+    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "diamond"),
 }
 
 

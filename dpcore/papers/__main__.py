@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import said
+from dpcore.answer.paper_figure import PaperFigure, StoredRuns
+from dpcore.answer.paper_plot import describe_difference
 from dpcore.common.errors import InvalidInput
 from dpcore.data import published
 from dpcore.papers import items
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
         start = time.perf_counter()
         result = figure.compute()
         assert result is not None  # Nobody stops it.
-        FOLDER.joinpath(f"{figure.key}.json").write_text(result.written(figure), encoding="utf-8")
+        FOLDER.joinpath(f"{figure.key}.json").write_text(result.write(figure), encoding="utf-8")
         print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
 
 
@@ -63,32 +63,32 @@ def _run_on_data(figures: list[PaperFigure], folder: Path, runs: int | None) -> 
     """Run the figures whose data lie in a folder, and print the results."""
     files = published.in_folder(folder)
     for figure in figures:
-        if figure.brings is None:
+        if figure.own_data is None:
             continue
         try:
-            data_figure = figure.brings.figure(files)
+            data_figure = figure.own_data.build_figure(files)
             start = time.perf_counter()
             result = data_figure.compute(
-                None if runs is None else tuple(range(1 if data_figure.exact else runs))
+                None if runs is None else tuple(range(1 if data_figure.is_exact else runs))
             )
         except InvalidInput as problem:
             print(f"{figure.name}: left out. {problem}", flush=True)
             continue
         assert result is not None  # Nobody stops it.
         print(
-            f"{data_figure.name}, on {data_figure.data}: {time.perf_counter() - start:.0f} s. "
-            f"{said(data_figure, result)}"
+            f"{data_figure.name}, on {data_figure.dataset_name}: {time.perf_counter() - start:.0f} s. "
+            f"{describe_difference(data_figure, result)}"
         )
         print("\n".join(format_table(data_figure, result)), flush=True)
 
 
-def format_table(figure: PaperFigure, result: Stored) -> list[str]:
+def format_table(figure: PaperFigure, result: StoredRuns) -> list[str]:
     """Format lines of text: our number for each value, with its range over readings, and the paper's."""
     label_width = max(len(line.name) for line in figure.lines) + 10
     lines = [" " * label_width + "".join(f"{value:>20g}" for value in result.values)]
     for row, line in enumerate(figure.lines):
-        cells = [f"{value:.4g}" for value in result.over_runs.mean[row]]
-        if result.ranges:
+        cells = [f"{value:.4g}" for value in result.summary.mean[row]]
+        if result.has_ranges:
             assert result.low is not None
             assert result.high is not None
             ranges = zip(result.low[row], result.high[row], strict=True)
@@ -97,8 +97,8 @@ def format_table(figure: PaperFigure, result: Stored) -> list[str]:
                 for cell, (low, high) in zip(cells, ranges, strict=True)
             ]
         lines.append(f"{line.name + ', ours':{label_width}}" + "".join(f"{cell:>20}" for cell in cells))
-        if line.theirs:
-            paper_cells = ["" if value is None else f"{value:g}" for value in line.theirs]
+        if line.paper_values:
+            paper_cells = ["" if value is None else f"{value:g}" for value in line.paper_values]
             lines.append(
                 f"{line.name + ', paper':{label_width}}" + "".join(f"{cell:>20}" for cell in paper_cells)
             )

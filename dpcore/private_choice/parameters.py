@@ -195,7 +195,7 @@ class PrivateParameters:
             self.epsilon,
             relation,
             variance_share=self.variance_share,
-            of_table=self.user_share > 0.0,
+            is_table_mean=self.user_share > 0.0,
             user_share=self.user_share,
         )
 
@@ -213,14 +213,14 @@ class PrivateParameters:
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
-        if setting.released is Released.COUNT:
+        if setting.statistic is Released.COUNT:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
-        if setting.released is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
+        if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        known = None if setting.values_read else setting.variance_share
+        known = None if setting.uses_values else setting.variance_share
         alike = 0.0
-        if setting.of_table:
-            alike = ASSUMED_SHARE if setting.values_read else setting.user_share
+        if setting.is_table_mean:
+            alike = ASSUMED_SHARE if setting.uses_values else setting.user_share
         share = WORST_SHARE if known is None else known
         return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=alike, **of_the_choice)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.regression import paper_tables, study
 from dpcore.regression.parameters import RegressionGenerator
@@ -16,9 +16,9 @@ EPSILONS = (1.0, 2.0, 3.0)
 ROUNDS = 10
 """Data sets: the paper repeats its experiments 10 times."""
 METHODS = (
-    ("no_bound", "No bound", Look.OWN, "square"),
-    ("best_bound", "Best bound", Look.CAP, "diamond"),
-    ("weights", "Best weights", Look.SMOOTH, "circle"),
+    ("no_bound", "No bound", Style.ENTERED, "square"),
+    ("best_bound", "Best bound", Style.CAP, "diamond"),
+    ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 DATA = (
     "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by "
@@ -52,14 +52,16 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
     }
 
 
-ERROR = Axis("average squared error of the prediction", "label unit squared", (1.0, 10.0), number=".3g")
+ERROR = Axis(
+    "average squared error of the prediction", "label unit squared", (1.0, 10.0), number_format=".3g"
+)
 OVER_ROWS = Axis(
     "rows n",
     "",
     (500.0, 3100.0),
     Scale.LINEAR,
-    number=",",
-    marked=tuple((float(n), f"{n:,}") for n in study.ROWS),
+    number_format=",",
+    named_ticks=tuple((float(n), f"{n:,}") for n in study.ROWS),
 )
 OVER_EXPONENTS = Axis(
     "exponent α of rows per user",

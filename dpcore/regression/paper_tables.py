@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look
-from dpcore.answer.paper_figure import Brings, Line, PaperFigure
+from dpcore.answer import Axis, Style
+from dpcore.answer.paper_figure import Line, OwnData, PaperFigure
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import published, stand_ins
@@ -27,9 +27,9 @@ from dpcore.regression.problem import RegressionProblem
 PAPER = "Epasto et al. 2020"
 EPSILONS = (1.0, 2.0, 3.0)
 METHODS = (
-    ("no_bound", "No bound", Look.OWN, "square"),
-    ("best_bound", "Best bound", Look.CAP, "diamond"),
-    ("weights", "Best weights", Look.SMOOTH, "circle"),
+    ("no_bound", "No bound", Style.ENTERED, "square"),
+    ("best_bound", "Best bound", Style.CAP, "diamond"),
+    ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 DRUGS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
 NEWS = {
@@ -85,12 +85,14 @@ def over_readings(all_: Sequence[Reading], epsilon: float) -> dict[str, float]:
     return found
 
 
-ERROR = Axis("average squared error of the prediction", "label unit squared", (1.0, 10.0), number=".3g")
-EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), marked=tuple((e, f"{e:g}") for e in EPSILONS))
+ERROR = Axis(
+    "average squared error of the prediction", "label unit squared", (1.0, 10.0), number_format=".3g"
+)
+EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS))
 
 
 def _table(
-    key: str, name: str, theirs: Mapping[str, tuple[float, ...]], setting: str, differs: str, brings: Brings
+    key: str, name: str, theirs: Mapping[str, tuple[float, ...]], setting: str, differs: str, brings: OwnData
 ) -> Callable[[Callable[[int], Sequence[Reading]]], PaperFigure]:
     """The table on what readings there are, by the seed of a run."""
 
@@ -106,11 +108,11 @@ def _table(
             EPSILON,
             ERROR,
             EPSILONS,
-            tuple(Line(*method, theirs=theirs[method[0]]) for method in METHODS),
+            tuple(Line(*method, paper_values=theirs[method[0]]) for method in METHODS),
             lambda epsilon, seed: over_readings(read(seed), epsilon),
             ROUNDS,
             differs,
-            brings=brings,
+            own_data=brings,
         )
 
     return on
@@ -124,11 +126,12 @@ def _drugs_brought(files: Sequence[File]) -> PaperFigure:
         setting=f"{_of(rows)} Each bar goes from the least to the most over the {len(every)} pairs of levels that "
         "may be "
         "dropped; points are medians.",
-        differs="The paper does not say which level of each category it drops, and has no intercept: most choices do "
+        difference_note="The paper does not say which level of each category it drops, and has no intercept: "
+        "most choices do "
         "not fit the model, and the error of the fit comes on top. The paper averages 10 draws of noise, ours is the "
         "expectation; why it has more error without a bound is open.",
-        exact=True,
-        data="drugs",
+        is_exact=True,
+        dataset_name="drugs",
     )
 
 
@@ -139,10 +142,11 @@ def _news_brought(files: Sequence[File]) -> PaperFigure:
         _news(lambda seed: every),
         setting=f"{_of(published.posts(files))} Each bar goes from ten full hours to the first ten counts as "
         "features.",
-        differs="The paper names neither topic nor network, nor the ten counts that are its features: another file of "
+        difference_note="The paper names neither topic nor network, nor the ten counts that are its features: "
+        "another file of "
         "the same set has other users and other errors.",
-        exact=True,
-        data="news",
+        is_exact=True,
+        dataset_name="news",
     )
 
 
@@ -163,7 +167,7 @@ _drugs = _table(
     f"The paper takes 3,107 reviews of 502 drugs, which may not be passed on. {STAND_IN}",
     "Other data, so that only directions can be compared: weights err least, and by far where no bound is set. "
     "With the reviews brought, the table is that of the paper's own data.",
-    Brings("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _drugs_brought),
+    OwnData("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _drugs_brought),
 )
 _news = _table(
     "epasto-table-1-news",
@@ -172,7 +176,7 @@ _news = _table(
     f"The paper takes 3,452 posts of 297 news sources, which do not come with the app. {STAND_IN}",
     "Other data, so that only directions can be compared: weights err least, by a factor of more than a thousand "
     "where no bound is set. With the posts brought, the table is that of the paper's own data.",
-    Brings("*News Popularity*: `News_Final.csv` and the file of one topic and network", _news_brought),
+    OwnData("*News Popularity*: `News_Final.csv` and the file of one topic and network", _news_brought),
 )
 
 

@@ -188,7 +188,7 @@ def said(answer: Answer, title: str = "") -> Said:
         numbers=tuple(Line(n.label, n.text, kind, n.note, n.help, n.value) for n in answer.numbers),
         facts=tuple(Line(name, sentence, kind) for name, sentence in answer.all_facts),
         proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in answer.proofs),
-        assumptions=answer.assumed,
+        assumptions=answer.all_assumptions,
         disclosure=kind,
     )
 

@@ -42,7 +42,7 @@ def report_json(report: Report) -> str:
 
 
 def _methods(methods: Methods) -> dict[str, Any]:
-    return {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
+    return {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -115,7 +115,7 @@ for name, sentence in answer.all_facts:
 # A certificate holds the value that was found, and a number that no other choice goes below.
 for what, certificate, ended in answer.proofs:
     print(f"{what}, how sure: {ended} {certificate.sentence}")
-for assumption in answer.assumed:
+for assumption in answer.all_assumptions:
     print(f"Assumed: {assumption}.")
 """
 _FIGURES = """

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look
-from dpcore.answer.paper_figure import Brings, Line, PaperFigure
+from dpcore.answer import Axis, Style
+from dpcore.answer.paper_figure import Line, OwnData, PaperFigure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import published
 from dpcore.data.generators import LogNormalSizes
@@ -26,9 +26,9 @@ SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and that mean."""
 EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 STRATEGIES = {
-    "best": ("Quantile 1 − 1/(nε), the paper's", BEST, Look.SMOOTH, "circle"),
-    "median": ("Median", MEDIAN, Look.OWN, "square"),
-    "quantile_95": ("95 % quantile", NINETY_FIVE, Look.CAP, "diamond"),
+    "best": ("Quantile 1 − 1/(nε), the paper's", BEST, Style.SMOOTH, "circle"),
+    "median": ("Median", MEDIAN, Style.ENTERED, "square"),
+    "quantile_95": ("95 % quantile", NINETY_FIVE, Style.CAP, "diamond"),
 }
 
 
@@ -53,10 +53,10 @@ def _brought(files: Sequence[File]) -> PaperFigure:
         FIGURES[0],
         setting=f"{RELEASE} These are {counts.sum():,} ratings of {counts.size:,} users: {np.median(counts):g} of "
         f"the median user, {counts.max():,} of the largest.",
-        run=lambda epsilon, seed: relative_errors(amounts, epsilon),
-        differs=HOLDS,
-        exact=True,
-        data="these ratings",
+        run_once=lambda epsilon, seed: relative_errors(amounts, epsilon),
+        difference_note=HOLDS,
+        is_exact=True,
+        dataset_name="these ratings",
     )
 
 
@@ -84,6 +84,6 @@ FIGURES = (
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
         5,
         HOLDS,
-        brings=Brings("MovieLens: `ratings.csv` or `ratings.dat`, or `u.data` of its 100K set", _brought),
+        own_data=OwnData("MovieLens: `ratings.csv` or `ratings.dat`, or `u.data` of its 100K set", _brought),
     ),
 )

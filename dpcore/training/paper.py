@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
-from dpcore.answer.paper_figure import Brings, Line, PaperFigure
+from dpcore.answer import Axis, Scale, Style
+from dpcore.answer.paper_figure import Line, OwnData, PaperFigure
 from dpcore.data import published, stand_ins
 from dpcore.data.published import File, Grouped
 from dpcore.training import bassily
@@ -109,21 +109,26 @@ def _build_figure(readings_of_seed: Callable[[int], Sequence[RowsAndReading]]) -
             "",
             (0.8, 5.2),
             Scale.LINEAR,
-            marked=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
+            named_ticks=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
         ),
-        Axis("mean logistic loss on all rows", "", (0.1, 10.0), number=".3g"),
+        Axis("mean logistic loss on all rows", "", (0.1, 10.0), number_format=".3g"),
         BOUNDS,
         tuple(
             line
             for epsilon, dash in DASHES.items()
             for line in (
                 Line(
-                    f"cap_{epsilon}", f"Cap, ε = {epsilon}", Look.CAP, "diamond", dash, (*CAPS[epsilon], None)
+                    f"cap_{epsilon}",
+                    f"Cap, ε = {epsilon}",
+                    Style.CAP,
+                    "diamond",
+                    dash,
+                    (*CAPS[epsilon], None),
                 ),
                 Line(
                     f"weights_{epsilon}",
                     f"Weights, ε = {epsilon}",
-                    Look.SMOOTH,
+                    Style.SMOOTH,
                     "circle",
                     dash,
                     WEIGHTS[epsilon],
@@ -135,7 +140,7 @@ def _build_figure(readings_of_seed: Callable[[int], Sequence[RowsAndReading]]) -
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little. With the reviews brought, the table is that of "
         "the paper's own data.",
-        brings=Brings("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _build_from_files),
+        own_data=OwnData("Reviews of Druglib.com: `drugLibTrain_raw.tsv`", _build_from_files),
     )
 
 
@@ -151,10 +156,11 @@ def _build_from_files(files: Sequence[File]) -> PaperFigure:
         setting=f"ε = 30, 40 and 50 with δ = 0.1, which protects nobody. These are {rows.labels.size:,} rows of "
         f"{rows.sizes.size:,} users; the last 5 % of the m² steps, {RUNS} runs. Bars go from the least to the "
         f"most over {len(readings)} readings: ratings at the median as above or below it, and three step sizes.",
-        differs="The paper does not say how ties at the median and the step size are meant. The reading nearest "
+        difference_note="The paper does not say how ties at the median and the step size are meant. The "
+        "reading nearest "
         "to it has the step size 2‖C‖/√t and ties below the median.",
-        exact=True,
-        data="drugs",
+        is_exact=True,
+        dataset_name="drugs",
     )
 
 

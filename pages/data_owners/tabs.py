@@ -28,7 +28,7 @@ def show_bounds(answer: Answer) -> None:
     """Every setting's bound, at both levels, beside what is printed."""
     plots.draw(answer.plots["owners-bounds"]())
     tables.show(
-        tabulate_bounds(answer.found),
+        tabulate_bounds(answer.solution),
         "Each setting's bound for one record and for the unit that is protected, beside the printed one",
         formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
@@ -45,7 +45,7 @@ def show_unequal(answer: Answer) -> None:
         "Owners have unequal numbers of records. Where **a whole owner** is protected, one with many records sets the "
         "noise for all: keep at most τ records of each."
     )
-    if not answer.found.is_of_data:
+    if not answer.solution.is_of_data:
         st.info(
             "Set *Owners* under *More settings* to *Of the data in use*: then each user of those data is an owner. For "
             "a file, choose the column that names the owner as its user column.",
@@ -54,7 +54,7 @@ def show_unequal(answer: Answer) -> None:
         stand_ins.bring("Bring owners")
         return
     plots.draw(answer.plots["owners-cap"]())
-    if answer.found.cap is None:
+    if answer.solution.cap is None:
         st.caption(
             "The question protects less than a whole owner, so that no cap is needed: it takes all records. Choose *A "
             "whole owner* under *More settings* for the best cap."
@@ -69,7 +69,7 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
         kind = code.of(answer.disclosure)
         return f"data = {kind}  # The settings hold the owners; this is what kind of numbers they are."
 
-    found, parameters, summary = answer.found, answer.parameters, None
+    found, parameters, summary = answer.solution, answer.parameters, None
     own = {*TRAINING_FIELDS, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
     asked = [name for name in QUESTION.fields if name not in own]
     if found.is_of_data:

@@ -51,7 +51,7 @@ def paper_figures() -> None:
 
 def popularity(answer: Answer) -> None:
     """Differences to uniform sampling by popularity."""
-    found: FactorisationSolution = answer.found
+    found: FactorisationSolution = answer.solution
     if found.result is None or found.epsilon_index is None:
         st.caption(NOT_TRAINED)
         return
@@ -179,7 +179,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
             answer,
             source,
             asked=asked,
-            summary=words.summarise_ratings(answer.found, data if own else None),
+            summary=words.summarise_ratings(answer.solution, data if own else None),
         ),
         answer.methods,
     )

@@ -57,7 +57,7 @@ def show_behind(answer: Answer) -> None:
     if answer.code is None:
         st.markdown("**Code for your library:** it needs the range of a value, which you enter on *Mean*.")
     st.markdown("**The proof of theorem 3, on these data**")
-    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(words.write_proof(answer.found), 1)))
+    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(words.write_proof(answer.solution), 1)))
     if answer.disclosure is Disclosure.PRIVATE:
         cards.label(answer.disclosure)
 
@@ -75,7 +75,7 @@ def show_files(answer: Answer) -> None:
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
         f"what proves them. Label in both: *{answer.disclosure.label}*."
     )
-    instance_files(answer.found.comparison, "gap_data", answer.disclosure)
+    instance_files(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(parameters: GapParameters) -> None:

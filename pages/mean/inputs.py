@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore import mean
 from dpcore.answer import Answer
-from dpcore.answer.value_range import Outside
+from dpcore.answer.value_range import OutsideCounts
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
@@ -88,7 +88,7 @@ def _as_in_paper() -> None:
 
 def what_is_used(answer: Answer) -> str:
     """The quantities that the answer is computed with, and where they come from."""
-    parameters, problem, clamped = answer.parameters, answer.found.problem, answer.found.clamped
+    parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     said = [
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
@@ -99,8 +99,8 @@ def what_is_used(answer: Answer) -> str:
         )
     ]
     if clamped is not None:
-        outside = Outside(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
-        said.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
+        outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
+        said.append(outside.write_sentence("[L, U]", " and is clamped", " and are clamped"))
     else:
         released = isinstance(answer.disclosure, ReleaseFacts)
         which = "A DP release has" if released else "These data have"
@@ -119,7 +119,7 @@ def what_is_used(answer: Answer) -> str:
 
 def formula(answer: Answer) -> str:
     """The file that says how this is computed."""
-    found = answer.found
+    found = answer.solution
     if found.problem.table is not None:
         name = "formula_table"
     elif found.of_table or found.problem.user_share:

@@ -47,7 +47,7 @@ def body(places: layout.Places) -> None:
             # best exponent is no setting, and whoever takes it over types it.
             is_private, (best, _) = (
                 answer.disclosure is Disclosure.PRIVATE,
-                answer.found.comparison.recommendation,
+                answer.solution.comparison.recommendation,
             )
             if best != parameters.exponent and not is_private:
                 inputs.offer_exponent(best)
@@ -81,7 +81,7 @@ def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
         "Experiment": lambda: experiment.show(parameters),
     }
     if answer is not None:
-        found = answer.found
+        found = answer.solution
         of = {
             layout.BEHIND: lambda: tabs.show_behind(answer),
             "Tasks": {

@@ -35,7 +35,7 @@ LARGE_FILE = 1_000_000
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, and the graph and budget that it is for."""
     cards.behind(answer)
-    st.caption(words.describe_tasks(answer.found))
+    st.caption(words.describe_tasks(answer.solution))
 
 
 def show_users_and_tasks(found: MultitaskSolution) -> None:
@@ -128,7 +128,7 @@ def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 def show_files(answer: Answer) -> None:
     """The whole answer; weights and code."""
-    found: MultitaskSolution = answer.found
+    found: MultitaskSolution = answer.solution
     disclosure, parameters, weighed, optima = (
         answer.disclosure,
         found.parameters,

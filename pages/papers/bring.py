@@ -27,7 +27,7 @@ ENTRY = uploads.Entry(QUESTION, "bring_")
 
 def show(of: PaperFigure) -> None:
     """Where the files are given, and what of them is there; nothing for a figure that needs none."""
-    if of.brings is None:
+    if of.own_data is None:
         return
     brought = paper.brought_for(of)
     with st.expander("Bring the paper's data", icon=":material/upload_file:", expanded=bool(ENTRY.problems)):
@@ -35,7 +35,8 @@ def show(of: PaperFigure) -> None:
             uploads.say_served()
             return
         st.markdown(
-            f"{of.brings.what}. *Bring the papers' data* in the documentation says where their makers publish them."
+            f"{of.own_data.description}. *Bring the papers' data* in the documentation says where their makers "
+            "publish them."
         )
         ENTRY.show(
             "Files as they come",
@@ -47,19 +48,20 @@ def show(of: PaperFigure) -> None:
         ENTRY.say()
         if brought is not None:
             st.caption(
-                f"Read: {plain(brought.data)}. *Compute it on {plain(brought.data)}*, beside the figure, draws it."
+                f"Read: {plain(brought.dataset_name)}. *Compute it on {plain(brought.dataset_name)}*, beside "
+                "the figure, draws it."
             )
 
 
 def _read(of: PaperFigure, given: list[UploadedFile]) -> None:
     """Make all figures that use these data."""
-    assert of.brings is not None
+    assert of.own_data is not None
     files = tuple(File(one.name, one.getvalue()) for one in given)
     digest = hashlib.sha256(b"".join(hashlib.sha256(file.content).digest() for file in files)).hexdigest()
     try:
         for figure in FIGURES:
-            if figure.brings is not None and figure.brings.what == of.brings.what:
-                made = figure.brings.figure(files)
+            if figure.own_data is not None and figure.own_data.description == of.own_data.description:
+                made = figure.own_data.build_figure(files)
                 paper.bring(figure, replace(made, key=f"{figure.key}-{digest[:8]}"))
     except Exception as error:  # Whatever it is, the page stays usable.
         ENTRY.refuse(problems_of(error), [file.name for file in files])

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
+from dpcore.answer.paper_figure import PaperFigure, StoredRuns
 from dpcore.common import wording
 from dpcore.papers.items import Paper
 from pages.papers import opening
@@ -18,7 +18,7 @@ from pages.shared.base import tables
 THUMBNAILS = ("Ours", "Theirs")
 
 
-def show_figures(known: Sequence[tuple[PaperFigure, Stored]]) -> None:
+def show_figures(known: Sequence[tuple[PaperFigure, StoredRuns]]) -> None:
     """A row each: largest difference, thumbnails of the line that the paper is about, and the way to its page."""
     places = [(of.page, of.tab) for of, _ in known]
     st.dataframe(
@@ -37,7 +37,7 @@ def show_figures(known: Sequence[tuple[PaperFigure, Stored]]) -> None:
     )
 
 
-def show_items(paper: Paper, known: Sequence[tuple[PaperFigure, Stored]]) -> None:
+def show_items(paper: Paper, known: Sequence[tuple[PaperFigure, StoredRuns]]) -> None:
     """Where each numbered item stands, with how near its figure is where it is one."""
     st.markdown(paper.introduction.replace("\n", " "))
     places = [item.first_place for item in paper.items]
@@ -73,17 +73,17 @@ def _config(name: str, places: Sequence[opening.Place | None]) -> dict[str, Any]
     return {**thumbnails, "Open": opening.column(name, places)}
 
 
-def _nearness(known: Sequence[tuple[PaperFigure, Stored] | None]) -> dict[str, list[Any]]:
+def _nearness(known: Sequence[tuple[PaperFigure, StoredRuns] | None]) -> dict[str, list[Any]]:
     """Three columns: the largest difference, and small pictures of the last line, ours and theirs."""
     return {
         "Largest difference": [None if one is None else _difference(*one) for one in known],
-        "Ours": [None if one is None else _finite(one[1].over_runs.mean[-1]) for one in known],
-        "Theirs": [None if one is None else _finite(one[0].lines[-1].theirs) for one in known],
+        "Ours": [None if one is None else _finite(one[1].summary.mean[-1]) for one in known],
+        "Theirs": [None if one is None else _finite(one[0].lines[-1].paper_values) for one in known],
     }
 
 
-def _difference(of: PaperFigure, found: Stored) -> str:
-    apart = of.largest_difference(found)
+def _difference(of: PaperFigure, found: StoredRuns) -> str:
+    apart = of.compute_largest_difference(found)
     return "no numbers printed" if apart is None else "within" if apart == 0.0 else wording.percent(apart)
 
 

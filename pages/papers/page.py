@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
+from dpcore.answer.paper_figure import PaperFigure, StoredRuns
+from dpcore.answer.paper_plot import describe_difference, plot_figure
 from dpcore.common import wording
 from dpcore.papers import FIGURES, find_figure, items
 from pages.papers import bring, lists, opening
@@ -29,7 +29,7 @@ def body(places: layout.Places) -> None:
         asked = find_figure(fields.pick("Figure", NAMES, chosen, width=560))
     of, found = paper.known(asked)
     with places.figure:
-        plots.draw(drawing(of, found))
+        plots.draw(plot_figure(of, found))
     with places.answer:
         show_answer(asked, of, found)
     with places.below:
@@ -38,18 +38,18 @@ def body(places: layout.Places) -> None:
         show_lists()
 
 
-def show_answer(asked: PaperFigure, of: PaperFigure, found: Stored) -> None:
+def show_answer(asked: PaperFigure, of: PaperFigure, found: StoredRuns) -> None:
     """How near ours are, the page for one's own data, and the button that computes it anew."""
     with st.container(key="papers_card"):
         st.markdown(f"## {of.item}, {of.paper}")
-        apart = of.largest_difference(found)
-        if apart is not None and of.within is None:
+        apart = of.compute_largest_difference(found)
+        if apart is not None and of.stated_range is None:
             cards.large(
                 "Largest difference, ours to theirs", wording.percent(apart), "", f"{apart:.3g}", "papers"
             )
-            st.markdown(f"{of.differs.partition('. ')[0]}.")
+            st.markdown(f"{of.difference_note.partition('. ')[0]}.")
         else:
-            st.markdown(said(of, found))
+            st.markdown(describe_difference(of, found))
         there = catalogue.page(of.page)
         st.button(
             f"The same on {there.title}",

@@ -36,9 +36,9 @@ def texts_of(card: Answer) -> tuple[str, ...]:
     """The lines that release the same; empty where there are none."""
     if card.setting is None:
         return ()
-    if card.setting.released is Written.QUANTILE:
+    if card.setting.statistic is Written.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
-    kind = LINES.get(card.setting.released)
+    kind = LINES.get(card.setting.statistic)
     return () if kind is None else (kind.value,)
 
 
@@ -72,8 +72,8 @@ def draw(card: Answer, key: str) -> None:
     """
     new, held = texts_of(card), QUESTION.key("lines")
     if not new:
-        if card.setting is not None and card.setting.released in NOT_HELD:
-            st.caption(NOT_HELD[card.setting.released])
+        if card.setting is not None and card.setting.statistic in NOT_HELD:
+            st.caption(NOT_HELD[card.setting.statistic])
         return
     if not lacking(st.session_state.get(held) or "", new):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)

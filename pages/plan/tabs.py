@@ -28,7 +28,9 @@ from pages.shared.screen import plots
 
 def show_behind(answer: Answer) -> None:
     """Every line with its share, bound and error, and what stands behind the plan."""
-    tables.show(words.tabulate_plan(answer.found), "Share, bound and error of every number", height="content")
+    tables.show(
+        words.tabulate_plan(answer.solution), "Share, bound and error of every number", height="content"
+    )
     st.caption(words.TABLE_NOTE)
     cards.behind(replace(answer, numbers=answer.numbers[:2]))
 
@@ -41,9 +43,9 @@ def show_shares(answer: Answer) -> None:
 
 def show_noises(data: Dataset, answer: Answer) -> None:
     """Laplace against Gaussian noise, both as the program draws them."""
-    both = cached.both_noises(data.digest, answer.parameters, answer.found, data)
-    st.markdown(wording.capital(noises.write_comparison(both, answer.found, answer.parameters)))
-    if columns := noises.tabulate_comparison(both, answer.found):
+    both = cached.both_noises(data.digest, answer.parameters, answer.solution, data)
+    st.markdown(wording.capital(noises.write_comparison(both, answer.solution, answer.parameters)))
+    if columns := noises.tabulate_comparison(both, answer.solution):
         tables.show(columns, "Errors with either noise", height="content")
     cards.label(answer.disclosure)
 
@@ -51,15 +53,17 @@ def show_noises(data: Dataset, answer: Answer) -> None:
 def show_one_bound(data: Dataset, answer: Answer) -> None:
     """What one truncation of the table for all lines costs."""
     try:
-        one = cached.one_truncation(data.digest, answer.parameters, answer.found, data)
+        one = cached.one_truncation(data.digest, answer.parameters, answer.solution, data)
     except InvalidInput as refused:
         fields.say(refused.problems)
     else:
-        st.markdown(words.describe_common_bound(one, answer.found))
+        st.markdown(words.describe_common_bound(one, answer.solution))
         tables.show(
-            words.tabulate_common_bound(one, answer.found), "Errors under one bound on rows", height="content"
+            words.tabulate_common_bound(one, answer.solution),
+            "Errors under one bound on rows",
+            height="content",
         )
-    for line in answer.found.lines:
+    for line in answer.solution.lines:
         if line.planned.line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
             with contextlib.suppress(InvalidInput):  # Rows in no group, which is said above.
                 of_all = find_bound_over_groups(data, answer.parameters, line.planned, line.v)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.value_range import KNOW
+from dpcore.answer.value_range import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, rounded_up
@@ -90,8 +90,8 @@ def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
         card,
         headline=drawn.headline,
         numbers=drawn.numbers,
-        parts=(),
-        good_enough="",
+        error_parts=(),
+        near_optimal="",
         detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
         disclosure=drawn.disclosure,
         code=drawn.code,
@@ -346,7 +346,8 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
     if wanted is not Wanted.SUM and (lower is None or upper is None):
         # An invented one would clamp the values without a word.
         st.info(
-            f"**What range can a value have?** Enter L and U on the page *Mean*, {KNOW} The program follows here.",
+            f"**What range can a value have?** Enter L and U on the page *Mean*, {RANGE_SOURCE} The program "
+            "follows here.",
             icon=":material/straighten:",
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")

@@ -157,8 +157,8 @@ def _aim(card: Answer, asked: PrivateParameters | BoundDraw) -> str:
         return _aim_of_bound(card, asked)
     if card.setting is None or asked.setting is None:
         return ""
-    differing = card.setting.differing(asked.setting)
-    if {"user_share", "of_table"} & set(differing):
+    differing = card.setting.list_differences(asked.setting)
+    if {"user_share", "is_table_mean"} & set(differing):
         return "The draw takes rows as independent."
     return "The draw aims at the least bias plus mean noise." if "measure" in differing else ""
 
@@ -169,7 +169,7 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
     if asked.wanted is Bounded.TOTAL:
         best = asked.setting.measure is Measure.BOUND
         return "" if best else "The draw aims at the least bias plus mean noise."
-    return "The draw aims at the bound that is best from counts." if asked.setting.values_read else ""
+    return "The draw aims at the bound that is best from counts." if asked.setting.uses_values else ""
 
 
 def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters | BoundDraw, data: Dataset) -> Answer:

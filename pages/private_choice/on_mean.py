@@ -23,7 +23,7 @@ def follow(data: Dataset) -> None:
     there, state = elsewhere.build_answer(data), st.session_state
     share = PrivateParameters(1.0).variance_share
     setting = None if there is None else there.setting
-    if setting is not None and not (setting.values_read and data.is_private):
+    if setting is not None and not (setting.uses_values and data.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
         share = min(setting.variance_share or 0.0, share) or share
     before = state.get(FOLLOWED, PrivateParameters(1.0).variance_share)

@@ -78,7 +78,7 @@ def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
     with places.answer:
         if demonstration:
             stand_ins.bring("Bring data with values")
-        if shown.answer.found.choices.cancelled:
+        if shown.answer.solution.choices.cancelled:
             st.button(
                 "Search again", key="quantile_again", on_click=work.SEARCH.forget, icon=":material/refresh:"
             )

@@ -38,7 +38,7 @@ def body(places: layout.Places) -> None:
         with places.figure:  # First: its message goes ahead of all others.
             plots.show(answer.plots[MAIN[of]]())
     with own_data.state_line(places.below, QUESTION):
-        work.show_state(None if answer is None else answer.found)
+        work.show_state(None if answer is None else answer.solution)
     if answer is None:
         return
     tabs_of: dict[str, answer_tabs.Content] = {

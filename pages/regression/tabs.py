@@ -36,8 +36,8 @@ METHODS = {"ours": "Best weights", "best bound": "Best bound", "no bound": "No b
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and all methods beside each other."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(answer.found))
-    _show_methods(answer.found)
+    st.caption(inputs.what_is_used(answer.solution))
+    _show_methods(answer.solution)
 
 
 def _show_methods(found: RegressionFound) -> None:
@@ -86,12 +86,12 @@ def show_weights(answer: Answer) -> None:
         plots.draw_titled(answer.plots["regression-weights"]())
     with right:
         title = st.container()
-        key, there = QUESTION.key("weights_of"), offered(answer.found)
+        key, there = QUESTION.key("weights_of"), offered(answer.solution)
         if st.session_state.get(key) not in there:
             st.session_state[key] = "ours"
         names = {method: words for method, words in METHODS.items() if method in there}
         of: str = fields.choice("Share of each coefficient's weight, under", names, key)
-        plot = directions(answer.found, of)
+        plot = directions(answer.solution, of)
         title.markdown(f"**{plot.title}**")
         plots.draw(plot)
     cards.label(answer.disclosure)
@@ -142,7 +142,7 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
     is_generated = answer.parameters.source is DataSource.GENERATED
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
     asked += GENERATOR_FIELDS if is_generated else ()
-    source = Source(answer.found.data, rows=True, cell=cell)
+    source = Source(answer.solution.data, rows=True, cell=cell)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked))
     return replace(of, releases=_released(made, ledger))
 
@@ -159,7 +159,7 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
 
 def show_files(answer: Answer, loaded: RegressionData) -> None:
     """The whole answer; C and the choice as files."""
-    disclosure, found = answer.disclosure, answer.found
+    disclosure, found = answer.disclosure, answer.solution
     of = release.releases(loaded)
     draws, ledger = tuple(of.made), of.ledger
     take_away.draw(

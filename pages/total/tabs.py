@@ -27,9 +27,9 @@ def show_measures(answer: Answer) -> None:
     """The error by every measure, and which noise has the smaller one."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(words.measures_table(answer.found))
-        st.markdown(words.bound_sentence(answer.found))
-        st.markdown(words.noises(answer.found, entered=answer.parameters.delta is not None))
+        st.markdown(words.measures_table(answer.solution))
+        st.markdown(words.bound_sentence(answer.solution))
+        st.markdown(words.noises(answer.solution, entered=answer.parameters.delta is not None))
     with right:
         figures.show_picture(plots.picture(answer.plots["total-measures"]()))
     cards.label(answer.disclosure)
@@ -49,7 +49,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
         "*This is figure 1 of Amin et al. 2019, drawn for your data.*"
     )
     start = inputs.strategies()
-    parameters, problem = answer.parameters, answer.found.problem
+    parameters, problem = answer.parameters, answer.solution.problem
     curves = cached.strategy_curves(data, parameters, problem)
     question = _simulated_question(data, parameters)
     if start:

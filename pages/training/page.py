@@ -39,18 +39,18 @@ def body(places: layout.Places) -> None:
     if answer is not None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
-            plots.draw(plot_methods(answer.found, measure, over))
+            plots.draw(plot_methods(answer.solution, measure, over))
     with own_data.state_line(places.below, QUESTION):
         work.show_state(found)
     if answer is None:
         return
     of: dict[str, answer_tabs.Content] = {
-        "Release": lambda: release.show(answer.found),
+        "Release": lambda: release.show(answer.solution),
         "Studies": {
-            "Against the bound": lambda: plots.draw(plot_bounds(answer.found, measure, over)),
+            "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, over)),
             "Rows and users": lambda: tabs.show_sides(answer),
-            "Theory": lambda: tabs.show_theory(answer.found),
-            "The paper's learner": lambda: paper.show(answer.found),
+            "Theory": lambda: tabs.show_theory(answer.solution),
+            "The paper's learner": lambda: paper.show(answer.solution),
         },
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)

@@ -37,10 +37,10 @@ from pages.training.question import QUESTION
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and every method at every bound."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(answer.found))
+    st.caption(inputs.what_is_used(answer.solution))
     st.markdown("**Every method at every bound**")
     tables.show(
-        methods_table(answer.found),
+        methods_table(answer.solution),
         "Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
         "training_methods",
         {
@@ -133,7 +133,7 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
             "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
         )
 
-    data, entered = answer.found.data, answer.parameters.source
+    data, entered = answer.solution.data, answer.parameters.source
     names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
     names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
     source = Source(data.dataset, rows=True, cell=cell)
@@ -153,14 +153,14 @@ def _released(made: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]
 
 def show_files(answer: Answer) -> None:
     """Downloads: the choice, the report, every run."""
-    of = release.releases(answer.found)
+    of = release.releases(answer.solution)
     made, ledger = tuple(of.made), of.ledger
     kind = answer.disclosure
     take_away.draw(
         "training",
         kind,
         lambda: content(answer, made, ledger),
-        write_methods(answer.found, release.latest(answer.found)),
+        write_methods(answer.solution, release.latest(answer.solution)),
         "**Parts of it**",
-        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(answer.found.table, kind))],
+        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(answer.solution.table, kind))],
     )

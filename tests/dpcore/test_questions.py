@@ -79,7 +79,7 @@ TRAINING = TrainingParameters(
 
 
 def said(answer: Reply) -> tuple[str, ...]:
-    return (str(answer), *(number.copied for number in answer.answer.numbers))
+    return (str(answer), *(number.text_to_copy for number in answer.answer.numbers))
 
 
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
@@ -113,7 +113,7 @@ def test_counts_need_no_table():
     assert {said(answer) for answer in answers} == {said(answers[0])}
     assert answers[0].disclosure is Disclosure.PUBLIC
     one = total_answered(given[-1], TotalParameters(1.0))
-    assert said(answers[0]) == (str(one), *(number.copied for number in one.numbers))
+    assert said(answers[0]) == (str(one), *(number.text_to_copy for number in one.numbers))
 
 
 def test_a_file_of_a_histogram_needs_no_columns(tmp_path):

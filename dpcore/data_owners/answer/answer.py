@@ -48,11 +48,11 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, owner_dataset),
-        good_enough=words.describe_near_optimal(solution),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=solution,
+        solution=solution,
         plots=plot_makers,
-        written=lambda: write_methods(solution),
+        make_methods=lambda: write_methods(solution),
         choice=lambda: files.owners_choice_json(
             owner_dataset, parameters, solution.collaboration, solution.cap, solution.disclosure
         ),

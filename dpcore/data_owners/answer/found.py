@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against, Ways, remembered
+from dpcore.answer.against import BoundComparison, MethodComparison, cache_by_epsilon
 from dpcore.common import wording
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
@@ -156,7 +156,7 @@ NOT_COMPARED = ("own_cap", *TRAINING_FIELDS)
 SETTING_NAMES = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
 
 
-def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> Against | Ways:
+def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
     """Compute the bound of every setting at any epsilon, and the best cap where a whole owner is protected.
 
     Raises:
@@ -168,7 +168,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> Against |
         return _compare_settings(parameters.collaborate_on_histogram(dataset.histogram), dataset.provenance)
     histogram, collaboration = dataset.histogram, parameters.collaborate()
 
-    @remembered
+    @cache_by_epsilon
     def choice(epsilon: float) -> unequal.CapChoice:
         return unequal.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
@@ -189,7 +189,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> Against |
         )
 
     sentence = "what an owner may expect of each way, with the best bound on an owner's records at each ε"
-    return Against(
+    return BoundComparison(
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
         best,
@@ -198,8 +198,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> Against |
         ),
         histogram.sizes,
         histogram.users,
-        cut="Records left out",
-        ways=Ways(
+        loss_heading="Records left out",
+        methods=MethodComparison(
             "Bound on the excess loss",
             _list_settings(collaboration),
             costs,
@@ -209,7 +209,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> Against |
     )
 
 
-def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> Ways:
+def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
     crossing_epsilons = {
         "joint privacy": float(crossings.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
@@ -228,7 +228,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> W
         for name, epsilon in crossing_epsilons.items()
         if math.isfinite(epsilon)
     )
-    return Ways(
+    return MethodComparison(
         "Bound on the excess loss",
         _list_settings(collaboration),
         lambda epsilons: _bounds_of_settings(collaboration.replace(epsilon=epsilons)),

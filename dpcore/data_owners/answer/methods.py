@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Chosen, Methods
+from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.common import wording
 from dpcore.data_owners.answer.found import OwnersSolution
 from dpcore.data_owners.bounds import Unit
@@ -37,13 +37,13 @@ def write_methods(solution: OwnersSolution) -> Methods:
         "data sets are "
         f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
         f"{wording.number(parameters.personal)} personal parameters.",
-        found=text,
-        withheld="Records per owner were bounded." if parameters.whole_owner else "",
+        sentences=text,
+        public_sentences="Records per owner were bounded." if parameters.whole_owner else "",
         disclosure=solution.disclosure,
         rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and "
         "with full privacy [@huang2023, theorem 3.1], whose hidden constants were taken as "
         f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}; it compares orders and promises no accuracy.",
-        what="The comparison",
-        chosen=Chosen.ON_DATA if solution.is_of_data else Chosen.ENTERED,
+        subject="The comparison",
+        choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Border, Curve, Hatched, Item, Level, Look, Mark, Plot, Regions
+from dpcore.answer import Axis, Border, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import unequal
@@ -24,7 +24,7 @@ FILE_STRIDE = 4
 
 def _make_axis(map_axis: MapAxis) -> Axis:
     """Build the axis of a plot from one of the map."""
-    return Axis(AXIS_TITLES[map_axis], "", AXIS_RANGES[map_axis], number=",.3~g")
+    return Axis(AXIS_TITLES[map_axis], "", AXIS_RANGES[map_axis], number_format=",.3~g")
 
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
@@ -59,20 +59,24 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     }
     is_same = np.array_equal(joint, full, equal_nan=True)
     regime_styles = (
-        ("Work alone", Look.USUAL),
-        ("Join: joint privacy only", Look.CAP),
-        ("Join" if is_same else "Join: full privacy pays, too", Look.SAMPLING),
+        ("Work alone", Style.CUSTOMARY),
+        ("Join: joint privacy only", Style.CAP),
+        ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
     )
     items: list[Item] = [
         Regions("x", "y", "best", regime_styles, ("bound alone : joint", "gain")),
-        Hatched("The bound says nothing", "x", "y", "vacuous"),
-        Hatched("Not covered: ε > 10 or δ ≥ 1/n", "x", "y", "outside", "."),
+        Hatching("The bound says nothing", "x", "y", "vacuous"),
+        Hatching("Not covered: ε > 10 or δ ≥ 1/n", "x", "y", "outside", "."),
         Border(
-            "Joining begins to pay" if is_same else "Joint privacy begins to pay", "x", "y", "joint", Look.CAP
+            "Joining begins to pay" if is_same else "Joint privacy begins to pay",
+            "x",
+            "y",
+            "joint",
+            Style.CAP,
         ),
     ]
     if not is_same:
-        items.append(Border("Full privacy begins to pay", "x", "y", "full", Look.SAMPLING, "dash"))
+        items.append(Border("Full privacy begins to pay", "x", "y", "full", Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
@@ -83,7 +87,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         (*items, _mark_person(solution)),
         solution.disclosure,
         guides,
-        main=True,
+        is_main=True,
     )
 
 
@@ -96,12 +100,17 @@ def _mark_person(solution: OwnersSolution) -> Mark:
         for axis, value in zip(axes, coordinates, strict=True)
     )
     if [x, y] == coordinates:
-        return Mark("You", x, y, Look.SMOOTH)
+        return Mark("You", x, y, Style.SMOOTH)
     coordinates_text = "<br>".join(
         f"{AXIS_TITLES[axis]}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
     )
     return Mark(
-        "You (outside the map)", x, y, Look.SMOOTH, "diamond-open", also=f"In fact:<br>{coordinates_text}"
+        "You (outside the map)",
+        x,
+        y,
+        Style.SMOOTH,
+        "diamond-open",
+        hover_text=f"In fact:<br>{coordinates_text}",
     )
 
 
@@ -142,16 +151,16 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
             "bound on the excess loss",
             "",
             (float(visible_values.min()), 4.0 * float(visible_values.max())),
-            number=",.3~g",
+            number_format=",.3~g",
         ),
         columns,
         (
-            Curve("Alone", "owners", "alone", Look.OWN),
-            Curve("Together, no privacy", "owners", "no_privacy", Look.SAMPLING),
-            Curve("Together, joint privacy", "owners", "joint_privacy", Look.CAP),
-            Curve("Together, full privacy", "owners", "full_privacy", Look.PRIVACY),
+            Curve("Alone", "owners", "alone", Style.ENTERED),
+            Curve("Together, no privacy", "owners", "no_privacy", Style.SAMPLING),
+            Curve("Together, joint privacy", "owners", "joint_privacy", Style.CAP),
+            Curve("Together, full privacy", "owners", "full_privacy", Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
-            Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Look.SMOOTH),
+            Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
         ),
         solution.disclosure,
         height=420,
@@ -174,12 +183,12 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
     alt = "The bound against the cap on records per owner."
     items: list[Item] = [
-        Curve("Bound, whole owners protected", "cap", "bound", Look.CAP),
-        Curve("its sampling part", "cap", "sampling_part", Look.SAMPLING),
-        Curve("its privacy part", "cap", "privacy_part", Look.PRIVACY),
+        Curve("Bound, whole owners protected", "cap", "bound", Style.CAP),
+        Curve("its sampling part", "cap", "sampling_part", Style.SAMPLING),
+        Curve("its privacy part", "cap", "privacy_part", Style.PRIVACY),
     ]
     if best is not None:
-        items.append(Mark("Best bound on records", best.cap, best.bound, Look.SMOOTH))
+        items.append(Mark("Best bound on records", best.cap, best.bound, Style.SMOOTH))
         alt = (
             f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner: "
             f"{wording.number(best.bound)}."
@@ -193,9 +202,9 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
             "records per owner",
             (1.0, largest_size),
             title="Cap τ, records per owner",
-            number=",.3~g",
+            number_format=",.3~g",
         ),
-        Axis("bound on the excess loss", "", (low, float(bound.max())), number=",.3~g"),
+        Axis("bound on the excess loss", "", (low, float(bound.max())), number_format=",.3~g"),
         {
             "cap": caps,
             "bound": bound,

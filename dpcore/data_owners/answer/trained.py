@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpcore.answer import Answer, Axis, Bars, Curve, Item, Look, Plot, Scale
+from dpcore.answer import Answer, Axis, Bars, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, rounded_up
 from dpcore.contributions import FloatArray
@@ -18,11 +18,11 @@ from dpcore.data_owners.training import compute_replaced_epsilon
 
 TITLE = "Accuracy by training"
 FORM_STYLES = {
-    Form.SEPARATE: ("Alone", Look.OWN, "square"),
-    Form.JOINT: ("Joint privacy", Look.CAP, "diamond"),
-    Form.FULL: ("Full privacy", Look.PRIVACY, "triangle-up"),
-    Form.NON_PRIVATE: ("No privacy", Look.SAMPLING, "circle"),
-    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Look.USUAL, "star"),
+    Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
+    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
+    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
+    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
+    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
 """What each is called, and how it is drawn."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -110,14 +110,14 @@ def _plot_bars(result: StudyResult, lines: list[LineOfFigure]) -> tuple[Axis, Ax
             FORM_STYLES[form][1],
             low=low,
             high=high,
-            where=("line", name),
+            filter=("line", name),
             gap=0.2,
-            overlaid=True,
-            unnamed=True,
+            is_overlaid=True,
+            is_unnamed=True,
         )
         for name, _, form, _ in reversed(lines)
     ]
-    x_axis = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number=".1%")
+    x_axis = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
     return x_axis, Axis("form", "", (0.0, 1.0), Scale.NAMES, title=" "), items
 
 
@@ -139,8 +139,8 @@ def _plot_curves(
     limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
     smallest_accuracy = min((float(np.nanmin(columns[column])) for _, column, *_ in lines), default=0.0)
     axis_start = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    y_axis = Axis("test accuracy", "", (axis_start, 1.0), Scale.PERCENT, number=".1%")
-    return Axis("owners, n", "", limits, number=",", marked=ticks), y_axis, items
+    y_axis = Axis("test accuracy", "", (axis_start, 1.0), Scale.PERCENT, number_format=".1%")
+    return Axis("owners, n", "", limits, number_format=",", named_ticks=ticks), y_axis, items
 
 
 def _extreme_columns(result: StudyResult, column: str) -> tuple[str, str]:

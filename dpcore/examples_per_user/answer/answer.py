@@ -45,9 +45,9 @@ def build_answer(
         disclosure=disclosure,
         facts=words.build_facts(solution),
         code=write_programs(solution, disclosure),
-        good_enough=words.describe_near_optimal(solution),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=solution,
+        solution=solution,
         error=solution.best.error,
         plots={
             "examples-error": lambda: plots.plot_error(solution, disclosure),
@@ -55,7 +55,7 @@ def build_answer(
             "examples-kept": lambda: plots.plot_kept_share(solution, disclosure),
             "examples-multiplier": lambda: plots.plot_multipliers(solution, disclosure),
         },
-        written=lambda: write_methods(solution, dataset),
+        make_methods=lambda: write_methods(solution, dataset),
         choice=lambda: write_choice(dataset, solution),
         files={
             "examples_per_user.csv": lambda: columns_csv(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram
@@ -111,7 +111,7 @@ def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
     return solution if solution.exact_noise is None else solution.with_noise(solution.exact_noise.search())
 
 
-def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> Against:
+def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
     """Return the best bound and the estimated error at any ε, by the quick bound on the noise."""
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -120,10 +120,10 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> Against
         ).best
         return float(best_option.bound), best_option.error
 
-    return Against(
+    return BoundComparison(
         "Best bound (examples per user)",
         "Estimated error (gradient norms)",
         best,
-        slow=True,
+        is_slow=True,
         caption="Best of the bounds tried, by this estimate, with noise by Rényi accounting.",
     )

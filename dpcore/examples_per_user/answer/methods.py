@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer.found import ExamplesSolution
@@ -23,15 +23,15 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     steps = f"{wording.counted(parameters.steps, 'step')} of DP-SGD"
     opening = f"The model was trained by {steps} on a bounded number of examples of each user [@charles2024]"
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
         ),
-        found=f"{opening}: at most {wording.number(best.bound)} of each. In every step {sampling_text}, each drawn "
+        sentences=f"{opening}: at most {wording.number(best.bound)} of each. In every step {sampling_text}, each drawn "
         "independently "
         f"with probability {wording.number(best.rate)}; Gaussian noise of "
         f"{wording.number(round_up(best.multiplier), 4)} clip "
         f"norms was added to the sum, which was divided by the constant {wording.number(best.divisor, 4)}. {ACCOUNT}",
-        withheld=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule="The bound minimises a heuristic estimate of the error for "
         f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch)} examples "

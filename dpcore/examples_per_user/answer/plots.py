@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -16,7 +16,7 @@ from dpcore.examples_per_user.options import Option
 from dpcore.examples_per_user.parameters import Sampling
 
 SAMPLING_NAMES = {Sampling.EXAMPLES: "Draw examples", Sampling.USERS: "Draw users"}
-SAMPLING_STYLES = {Sampling.EXAMPLES: Look.CAP, Sampling.USERS: Look.SMOOTH}
+SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
@@ -29,7 +29,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
     items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling], "diamond"))
     if entered is not None:
-        items.append(Mark("Your bound", entered.bound, entered.error, Look.OWN, "square"))
+        items.append(Mark("Your bound", entered.bound, entered.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error of the training over examples per user",
@@ -42,7 +42,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         columns,
         tuple(items),
         provenance,
-        main=True,
+        is_main=True,
     )
 
 
@@ -78,8 +78,8 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         Axis("share", "", (0.0, 1.0), Scale.PERCENT),
         columns,
         (
-            Curve("Examples kept", "bound", "kept_share", Look.TOTAL, symbol="circle"),
-            Curve("Sampling rate q", "bound", "rate", Look.SAMPLING, symbol="circle"),
+            Curve("Examples kept", "bound", "kept_share", Style.TOTAL, symbol="circle"),
+            Curve("Sampling rate q", "bound", "rate", Style.SAMPLING, symbol="circle"),
         ),
         provenance,
         height=360,
@@ -155,7 +155,7 @@ def _make_curves(name: str) -> list[Curve]:
             symbol="circle",
             low=f"{sampling.value}_{name}_diverse",
             high=f"{sampling.value}_{name}_alike",
-            shaded=True,
+            is_shaded=True,
         )
         for sampling in SAMPLING_NAMES
     ]
@@ -169,7 +169,7 @@ def _make_bound_axis(solution: ExamplesSolution) -> Axis:
         "examples per user",
         (0.9, max(1.1 * largest_size, 2.0)),
         title="Bound G (examples per user)",
-        number=",",
+        number_format=",",
     )
 
 

@@ -43,9 +43,9 @@ def build_answer(
         facts=words.build_facts(solution),
         code=choose_programs(solution, dataset if solution.parameters.source is RatingSource.DATA else None),
         parameters=solution.parameters,
-        found=solution,
+        solution=solution,
         plots=plots.build_plots(solution),
-        written=lambda: write_methods(solution),
+        make_methods=lambda: write_methods(solution),
         files={}
         if result is None
         else {"factorisation_runs.csv": lambda: files.runs_csv(result, disclosure.label)},

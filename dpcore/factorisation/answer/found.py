@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against, remembered
+from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
@@ -209,7 +209,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Against | str:
+def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
     """Find the items per user with the least noise over signal of an average item, at any epsilon.
 
     The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is
@@ -224,7 +224,7 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Ag
     kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
     best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / kept_per_item))])
 
-    @remembered
+    @cache_by_epsilon
     def unit_noise(epsilon: float) -> float:
         """Return s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
         spending = replace(parameters, epsilon=epsilon, max_items=1).spending
@@ -236,14 +236,14 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Ag
             unit_noise(epsilon) * np.sqrt(bounds) * ratings.num_items / histogram.kept_rows(bounds)
         )
 
-    return Against(
+    return BoundComparison(
         "Best number of items per user, k",
         "Noise over signal, average item",
         lambda epsilon: (best_size, float(error(epsilon, np.array(best_size)))),
         error,
         histogram.sizes,
         histogram.users,
-        cut="Ratings left out",
+        loss_heading="Ratings left out",
         caption="By noise over signal alone (1: as large), under uniform sampling, exact. The best k does not depend "
         "on ε; ε moves the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
         "models at several ε are the main figure after *Train*.",

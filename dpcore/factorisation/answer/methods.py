@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.factorisation.answer.found import FactorisationSolution
@@ -37,15 +37,15 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     text = f"{step} The root mean squared error on ratings held out is {mean:.4f}{spread} ({runs})."
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        found=text,
-        withheld=f"{learning_text} It was compared with noisy item means and users' own offsets.",
+        sentences=text,
+        public_sentences=f"{learning_text} It was compared with noisy item means and users' own offsets.",
         disclosure=solution.table.disclosure,
         rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
         "ratings held out; it was preferred only where the difference is larger than its interval.",
-        what="The choice",
+        subject="The choice",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Plot, Scale
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -19,14 +19,14 @@ from dpcore.factorisation.measures import BUCKETS, assign_buckets, compute_overl
 from dpcore.factorisation.study import MEANS, SCHEMES, ModelKind, StudyResult
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
-    ModelKind.UNIFORM: {"look": Look.OWN, "dash": "solid", "width": 2, "symbol": "square"},
-    ModelKind.TAIL: {"look": Look.SAMPLING, "symbol": "triangle-up"},
-    ModelKind.ADAPTIVE: {"look": Look.CAP, "symbol": "circle"},
-    ModelKind.PRIVATE_MEAN: {"look": Look.SMOOTH, "dash": "dot", "width": 1.5, "symbol": "diamond"},
-    ModelKind.PRIVATE_OFFSETS: {"look": Look.SMOOTH, "symbol": "diamond"},
-    ModelKind.GLOBAL_MEAN: {"look": Look.USUAL, "dash": "dot"},
-    ModelKind.ITEM_MEAN: {"look": Look.USUAL, "dash": "dash"},
-    ModelKind.NO_PRIVACY: {"look": Look.PRIVACY},
+    ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
+    ModelKind.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
+    ModelKind.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
+    ModelKind.PRIVATE_MEAN: {"style": Style.SMOOTH, "dash": "dot", "width": 1.5, "symbol": "diamond"},
+    ModelKind.PRIVATE_OFFSETS: {"style": Style.SMOOTH, "symbol": "diamond"},
+    ModelKind.GLOBAL_MEAN: {"style": Style.CUSTOMARY, "dash": "dot"},
+    ModelKind.ITEM_MEAN: {"style": Style.CUSTOMARY, "dash": "dash"},
+    ModelKind.NO_PRIVACY: {"style": Style.PRIVACY},
 }
 """Line and points by model; those without privacy are lines across."""
 SCHEME_STYLES = {scheme: MODEL_STYLES[kind] for kind, scheme in SCHEMES.items()}
@@ -87,7 +87,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         )
         columns |= {share: scheme_shares.shares, ratio: scheme_shares.noise_to_signal}
         name, style = SCHEME_NAMES[scheme_shares.scheme], SCHEME_STYLES[scheme_shares.scheme]
-        bars.append(Bars(name, "label", share, style["look"], opacity=0.8))
+        bars.append(Bars(name, "label", share, style["style"], opacity=0.8))
         noise.append(Curve(name, "label", ratio, **style))
     # Of uniform sampling, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
     noise_over_weight = uniform.noise * epsilon / np.maximum(uniform.weight, 1e-3)
@@ -115,14 +115,14 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         f"uniform sampling and {wording.percent(float(adaptive.shares[-1]))} under adaptive weights; noise over signal "
         "falls from rare to popular items.",
         _bucket_axis(),
-        Axis("share of the budget", "", (0.0, 1.0), Scale.PERCENT, number=".1%"),
+        Axis("share of the budget", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%"),
         columns,
         tuple(bars),
         disclosure,
         guides=labels,
-        main=True,
-        beneath=noise_plot,
-        beneath_share=0.46,
+        is_main=True,
+        lower_plot=noise_plot,
+        lower_share=0.46,
     )
 
 
@@ -157,7 +157,7 @@ def plot_errors(result: StudyResult, disclosure: Provenance, page_epsilon: float
             guides[f"level_{name}"] = [float(mean[0])] * 2
             items.append(Curve(model.value, "across", f"level_{name}", **MODEL_STYLES[model]))
     if page_epsilon is not None and limits[0] <= page_epsilon <= limits[1]:
-        items.append(Level("Your ε", page_epsilon, upright=True, dash="longdash"))
+        items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
     finite_errors = result.rmse[..., 0][np.isfinite(result.rmse[..., 0])]
     low, high = (float(finite_errors.min()), float(finite_errors.max())) if finite_errors.size else (0.0, 1.0)
     margin = max(0.06 * (high - low), 1e-3)
@@ -167,13 +167,13 @@ def plot_errors(result: StudyResult, disclosure: Provenance, page_epsilon: float
         "Test error over ε",
         f"At the largest ε, {_name_best(result)} has the smallest error of the private models; all errors "
         "fall as ε grows.",
-        Axis("privacy budget ε", "", limits, marked=ticks),
-        Axis("test error (RMSE)", "", (low - margin, high + margin), Scale.LINEAR, number=".4f"),
+        Axis("privacy budget ε", "", limits, named_ticks=ticks),
+        Axis("test error (RMSE)", "", (low - margin, high + margin), Scale.LINEAR, number_format=".4f"),
         columns,
         tuple(items),
         disclosure,
         guides=guides,
-        main=True,
+        is_main=True,
     )
 
 
@@ -217,11 +217,11 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
                 model.value,
                 "label",
                 f"difference_{name}",
-                MODEL_STYLES[model]["look"],
+                MODEL_STYLES[model]["style"],
                 low=f"low_{name}",
                 high=f"high_{name}",
                 opacity=0.8,
-                also=(("half of the interval", f"half_interval_{name}"),),
+                hover_columns=(("half of the interval", f"half_interval_{name}"),),
             )
         )
     low_end, high_end = (min(limits), max(limits)) if len(limits) > 1 else (-1.0, 1.0)
@@ -241,13 +241,13 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
             (low_end - margin, high_end + margin),
             Scale.LINEAR,
             f"Difference of {measure} to uniform ({better})",
-            number="+.4f",
+            number_format="+.4f",
         ),
         columns,
         tuple(items),
         solution.table.disclosure,
         guides=guides,
-        main=True,
+        is_main=True,
     )
 
 
@@ -293,7 +293,13 @@ def plot_nearest_items(solution: FactorisationSolution, overlaps: Mapping[ModelK
         "without privacy; "
         f"chance alone gives {wording.percent(chance)}.",
         _bucket_axis(f" (ε = {wording.entered(result.study.epsilons[epsilon_index])})"),
-        Axis(f"of the {NUM_NEAREST} nearest, in common", "", (0.0, axis_end), Scale.PERCENT, number=".1%"),
+        Axis(
+            f"of the {NUM_NEAREST} nearest, in common",
+            "",
+            (0.0, axis_end),
+            Scale.PERCENT,
+            number_format=".1%",
+        ),
         columns,
         (*items, Level("Chance", chance, dash="dash")),
         solution.table.disclosure,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Look, Plot, Scale
+from dpcore.answer import Axis, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.factorisation.answer.found import MIN_SEEDS
@@ -16,12 +16,12 @@ from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Re
 from dpcore.factorisation.measures import RECALL_SIZE
 
 MODEL_STYLES: dict[Recommender, dict[str, Any]] = {
-    Recommender.UNIFORM: {"look": Look.OWN, "dash": "solid", "width": 2, "symbol": "square"},
-    Recommender.TAIL: {"look": Look.SAMPLING, "symbol": "triangle-up"},
-    Recommender.ADAPTIVE: {"look": Look.CAP, "symbol": "circle"},
-    Recommender.PRIVATE_POPULAR: {"look": Look.SMOOTH, "symbol": "diamond"},
-    Recommender.POPULAR: {"look": Look.USUAL, "dash": "dot"},
-    Recommender.NO_PRIVACY: {"look": Look.PRIVACY},
+    Recommender.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
+    Recommender.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
+    Recommender.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
+    Recommender.PRIVATE_POPULAR: {"style": Style.SMOOTH, "symbol": "diamond"},
+    Recommender.POPULAR: {"style": Style.CUSTOMARY, "dash": "dot"},
+    Recommender.NO_PRIVACY: {"style": Style.PRIVACY},
 }
 BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
 """What the sentence compares, declared before any training: one comparison, so that its interval is what it says."""
@@ -55,8 +55,14 @@ def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
         "factorisation-recall",
         f"Recall at {RECALL_SIZE} over ε",
         write_sentence(result, float(epsilons[-1])).replace("**", ""),
-        Axis("privacy budget ε", "", limits, marked=ticks),
-        Axis(f"recall at {RECALL_SIZE}", "", (0.0, 1.1 * max(axis_end, 0.01)), Scale.LINEAR, number=".3f"),
+        Axis("privacy budget ε", "", limits, named_ticks=ticks),
+        Axis(
+            f"recall at {RECALL_SIZE}",
+            "",
+            (0.0, 1.1 * max(axis_end, 0.01)),
+            Scale.LINEAR,
+            number_format=".3f",
+        ),
         columns,
         tuple(items),
         disclosure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Level, Look, Mark, Plot
+from dpcore.answer import Axis, Curve, Level, Mark, Plot, Style
 from dpcore.common.privacy import Disclosure
 from dpcore.gap_examples.answer.examples import Growth, RegressionStep
 from dpcore.gap_examples.parameters import REGRESSION_G
@@ -20,8 +20,13 @@ def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
         "The gap grows",
         f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
         f"{step.best_ratio:.3g} to the best.",
-        Axis("size g of the example", "", (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), number=",.3~r"),
-        Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number=".4g"),
+        Axis(
+            "size g of the example",
+            "",
+            (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05),
+            number_format=",.3~r",
+        ),
+        Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
         {
             "g": growth.g.astype(np.float64),
             "ratio": growth.ratio,
@@ -29,12 +34,12 @@ def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
             "ratio_guaranteed": growth.guaranteed,
         },
         (
-            Curve("To the paper's C", "g", "ratio", Look.CAP),
+            Curve("To the paper's C", "g", "ratio", Style.CAP),
             # Dotted and on top: for large g in example 1 the two lie on each other.
-            Curve("To the best C", "g", "ratio_to_best_c", Look.SMOOTH, dash="dot"),
-            Curve("Paper's bounds", "g", "ratio_guaranteed", Look.OWN),
+            Curve("To the best C", "g", "ratio_to_best_c", Style.SMOOTH, dash="dot"),
+            Curve("Paper's bounds", "g", "ratio_guaranteed", Style.ENTERED),
             Level("The most for a mean", supremum().ratio),
-            Mark("Here", step.example.g, step.ratio, Look.CAP),
+            Mark("Here", step.example.g, step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=400,
@@ -54,9 +59,9 @@ def plot_thresholds(step: RegressionStep) -> Plot:
             "rows kept per user",
             (0.9, REGRESSION_G[-1] * 1.1),
             title="Bound (rows kept per user)",
-            number=",.3~r",
+            number_format=",.3~r",
         ),
-        Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number=".4g"),
+        Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number_format=".4g"),
         {
             "threshold": step.thresholds.astype(np.float64),
             "sample_limiting_over_c": step.limited_variances / unit,
@@ -66,12 +71,12 @@ def plot_thresholds(step: RegressionStep) -> Plot:
                 "Sample limiting",
                 "threshold",
                 "sample_limiting_over_c",
-                Look.CAP,
+                Style.CAP,
                 symbol="circle" if step.thresholds.size <= MARKED_THRESHOLDS else "",
             ),
             Level("The paper's C", 1.0),
             Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
-            Mark("Best bound", step.best_threshold, step.ratio, Look.CAP),
+            Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=400,

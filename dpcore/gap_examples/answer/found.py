@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import mean
-from dpcore.answer.against import Against
-from dpcore.answer.axes import curve_bounds
+from dpcore.answer.against import BoundComparison
+from dpcore.answer.axes import choose_curve_bounds
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.compare import Comparison, FourfoldProof, compare, fourfold_proof
@@ -46,7 +46,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     comparison = compare(problem)
     proof = fourfold_proof(problem)
     marked_bounds = [comparison.cap.max_contributions, comparison.smooth.threshold, proof.max_contributions]
-    bounds = np.unique(np.concatenate((curve_bounds(dataset.histogram), marked_bounds)))
+    bounds = np.unique(np.concatenate((choose_curve_bounds(dataset.histogram), marked_bounds)))
     return GapSolution(
         comparison=comparison,
         near_optimal_caps=mean.caps_within(problem),
@@ -58,7 +58,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     )
 
 
-def against_epsilon(dataset: Dataset, parameters: GapParameters) -> Against:
+def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Return the best cap, and its error over that of the best weights, at any epsilon."""
     problem = parameters.mean_parameters().problem(dataset.histogram)
 
@@ -75,7 +75,7 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> Against:
         )
 
     histogram = dataset.histogram
-    return Against(
+    return BoundComparison(
         "Best bound (rows per user)",
         "Error (1 = best weights)",
         best,

@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Level, Look, Mark, Plot, Scale
-from dpcore.answer.axes import ROWS, bound_axis
+from dpcore.answer import Axis, Curve, Level, Mark, Plot, Scale, Style
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
@@ -20,9 +20,9 @@ from dpcore.gap_examples.two_groups import theorem_2 as theorem_2
 from dpcore.mean.answer.found import bound_limits
 
 RATIO = Axis(
-    "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number=".4f"
+    "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number_format=".4f"
 )
-VARIANCE = Axis("variance", "1 = with the best weights", (0.9, 10.0), number=".4g")
+VARIANCE = Axis("variance", "1 = with the best weights", (0.9, 10.0), number_format=".4g")
 SHARES = np.linspace(0.005, 0.995, 199)
 
 
@@ -34,7 +34,7 @@ def _supremum_line() -> Level:
 
 def _share_axis(title: str) -> Axis:
     """Build the axis of the share of light users."""
-    return Axis("share of light users", "", (0.0, 1.0), Scale.PERCENT, title, number=".1%")
+    return Axis("share of light users", "", (0.0, 1.0), Scale.PERCENT, title, number_format=".1%")
 
 
 # --- the person's data --------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
         "Variance against the bound",
         f"The best bound has {comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
         f"the bound {wording.number(proof.max_contributions)} with {proof.ratio:.3f} times, at most 4.",
-        bound_axis(bounds),
+        build_bound_axis(bounds),
         VARIANCE,
         {
             "bound": solution.bounds,
@@ -57,16 +57,22 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
             "smooth_variance_over_best_weights": solution.smooth_variances,
         },
         (
-            Curve("Bounded rows", "bound", "cap_variance_over_best_weights", Look.CAP),
-            Curve("Smooth weights", "bound", "smooth_variance_over_best_weights", Look.SMOOTH),
+            Curve("Bounded rows", "bound", "cap_variance_over_best_weights", Style.CAP),
+            Curve("Smooth weights", "bound", "smooth_variance_over_best_weights", Style.SMOOTH),
             _supremum_line(),
             Level(f"Paper: at most {wording.entered(paper_bound)}", paper_bound),
-            Mark(f"Proof's h′ (case {proof.case})", proof.max_contributions, proof.ratio, Look.OWN, "square"),
-            Mark("Best bound", comparison.cap.max_contributions, comparison.ratio, Look.CAP),
-            Mark("Best weights, h*", comparison.smooth.threshold, 1.0, Look.SMOOTH, "circle"),
+            Mark(
+                f"Proof's h′ (case {proof.case})",
+                proof.max_contributions,
+                proof.ratio,
+                Style.ENTERED,
+                "square",
+            ),
+            Mark("Best bound", comparison.cap.max_contributions, comparison.ratio, Style.CAP),
+            Mark("Best weights, h*", comparison.smooth.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,
-        main=True,
+        is_main=True,
     )
 
 
@@ -83,17 +89,17 @@ def plot_theorem_2(g: int) -> Plot:
         f"The ratio approaches 3/2; at g = {g:,} it is {ratio:.4f}.",
         Axis(
             "rows of a heavy user g",
-            ROWS,
+            ROWS_UNIT,
             (THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05),
             title="g: rows of a heavy user (rows per user)",
-            number=",",
+            number_format=",",
         ),
         RATIO,
         {"g": g_values, "ratio": np.array([theorem_2(int(g_value)).ratio for g_value in g_values])},
         (
-            Curve("3g / (2g + 1)", "g", "ratio", Look.CAP),
+            Curve("3g / (2g + 1)", "g", "ratio", Style.CAP),
             Level("3/2", 1.5, dash="longdash"),
-            Mark("Here", g, ratio, Look.CAP),
+            Mark("Here", g, ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=420,
@@ -108,8 +114,8 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
     marks = [
         Mark(name, share, float(whole_cap_limit(share).ratio), look, symbol)
         for name, share, look, symbol in (
-            ("The paper's, 3/2", 0.5, Look.OWN, "square"),
-            ("Maximum, 25/16", 0.4, Look.USUAL, "star"),
+            ("The paper's, 3/2", 0.5, Style.ENTERED, "square"),
+            ("Maximum, 25/16", 0.4, Style.CUSTOMARY, "star"),
         )
     ]
     finite_ratio = float(
@@ -129,12 +135,12 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
             "ratio_with_these_rows": variance_ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio,
         },
         (
-            Curve("R → ∞, s = 1", "light_share", "ratio_limit_whole_caps", Look.CAP),
+            Curve("R → ∞, s = 1", "light_share", "ratio_limit_whole_caps", Style.CAP),
             Curve(
                 "R → ∞, s → ∞",
                 "light_share",
                 "ratio_limit_finely_scaled_caps",
-                Look.USUAL,
+                Style.CUSTOMARY,
                 dash="dash",
                 width=2,
             ),
@@ -142,13 +148,13 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
                 f"R = {heavy_size:,}, s = {light_size:,}",
                 "light_share",
                 "ratio_with_these_rows",
-                Look.CAP,
+                Style.CAP,
                 dash="dot",
                 width=2,
             ),
             _supremum_line(),
             *marks,
-            Mark("Here", light_share, finite_ratio, Look.CAP),
+            Mark("Here", light_share, finite_ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=460,
@@ -185,19 +191,23 @@ def plot_any_noise(noise: float) -> Plot:
             "worst_noise_per_user": worst.noise_per_user,
         },
         (
-            Curve(f"t = {wording.entered(noise)}", "light_share", "ratio_at_this_noise", Look.CAP),
+            Curve(f"t = {wording.entered(noise)}", "light_share", "ratio_at_this_noise", Style.CAP),
             Curve(
                 "Worst t for each p",
                 "light_share",
                 "ratio_at_worst_noise",
-                Look.USUAL,
+                Style.CUSTOMARY,
                 dash="dash",
                 width=2,
-                also=("t", "worst_noise_per_user"),
+                hover_column=("t", "worst_noise_per_user"),
             ),
-            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Look.CAP),
+            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
             Mark(
-                f"Largest of all: {largest.ratio:.5f}", largest.light_share, largest.ratio, Look.USUAL, "star"
+                f"Largest of all: {largest.ratio:.5f}",
+                largest.light_share,
+                largest.ratio,
+                Style.CUSTOMARY,
+                "star",
             ),
         ),
         Disclosure.PUBLIC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import Number
-from dpcore.answer.axes import ROWS
+from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer.found import GapSolution
@@ -66,7 +66,9 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
             key="ratio",
         ),
         Number("Error, bounded : weights", f"{error:.4f}", limit, _ERRORS, error, key="error_ratio"),
-        Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number(
+            "Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS_UNIT, "max_contributions"
+        ),
         Number(
             "Noise ratio ρ",
             wording.number(noise_ratio),

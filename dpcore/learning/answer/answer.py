@@ -40,14 +40,14 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         facts=words.facts(of, parameters.own_cap),
         proofs=(("Bound", of.choice.certificate, of.choice.ended),),
         code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "learning-bound": lambda: plots.bound(of, data, parameters.own_cap),
             "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
         },
-        written=lambda: methods(of, data, parameters),
+        make_methods=lambda: methods(of, data, parameters),
         choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
         files={
             "learning_curves.csv": lambda: columns_csv(
@@ -55,5 +55,5 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
             )
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
-        parts=words.error_parts(of),
+        error_parts=words.error_parts(of),
     )

@@ -41,16 +41,16 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        good_enough=words.describe_near_optimal(solution),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=solution,
+        solution=solution,
         plots={
             "many-tasks-buckets": lambda: plots.plot_buckets(solution),
             "many-tasks-weights": lambda: plots.plot_weights(solution),
             "many-tasks-exponents": lambda: plots.plot_exponents(solution),
             "many-tasks-sizes": lambda: plots.plot_sizes(solution.tasks),
         },
-        written=lambda: write_methods(solution),
+        make_methods=lambda: write_methods(solution),
         bound=lambda: files.tabulate_weights(
             rescale_budget(solution.comparison.allocation, solution.budgets.exact)
         ),

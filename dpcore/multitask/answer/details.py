@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpcore.answer import Axis, Bars, Curve, Item, Look, Mark, Plot, Points, Scale
+from dpcore.answer import Axis, Bars, Curve, Item, Mark, Plot, Points, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
@@ -31,7 +31,7 @@ from dpcore.multitask.weight_skew import WeightSkew
 USE_BINS = 20
 
 
-def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Look], ...]:
+def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
     """Return name, column, use of the budget by users with a task, and style, of the chosen and of uniform weights."""
     has_task = comparison.tasks.graph.tasks_per_user > 0
     return tuple(
@@ -56,8 +56,8 @@ def plot_use(comparison: WeightComparison) -> Plot:
         "many-tasks-use",
         "How much of their budget users use",
         "Share of users by the share of the budget that they use.",
-        Axis("share of the user's budget β used", "", (0.0, 1.0), Scale.PERCENT, number=".1%"),
-        Axis("share of users", "", (0.0, 1.02), Scale.PERCENT, number=".3p"),
+        Axis("share of the user's budget β used", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%"),
+        Axis("share of users", "", (0.0, 1.02), Scale.PERCENT, number_format=".3p"),
         columns,
         tuple(items),
         comparison.tasks.disclosure,
@@ -76,8 +76,8 @@ def plot_users(comparison: WeightComparison) -> Plot:
         "many-tasks-users",
         "Who uses it",
         "Users with few tasks leave budget unused; those with many spend all of it.",
-        Axis("tasks of the user", "", choose_log_limits(columns["tasks_of_user"]), number=","),
-        Axis("share of the budget used, mean", "", (0.0, 1.05), Scale.PERCENT, number=".3p"),
+        Axis("tasks of the user", "", choose_log_limits(columns["tasks_of_user"]), number_format=","),
+        Axis("share of the budget used, mean", "", (0.0, 1.05), Scale.PERCENT, number_format=".3p"),
         columns,
         tuple(items),
         comparison.tasks.disclosure,
@@ -108,7 +108,7 @@ def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
             "",
             (0.0, max(1.1 * largest_variation, 0.01)),
             Scale.PERCENT,
-            number=".3p",
+            number_format=".3p",
         ),
         columns,
         tuple(items),
@@ -129,7 +129,7 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
         "Estimated against true sizes",
         "Estimated task sizes against the true ones; small tasks drown in the noise first.",
         make_size_axis(sizes),
-        Axis("users, as estimated", "", choose_log_limits(all_values), number=",.0f"),
+        Axis("users, as estimated", "", choose_log_limits(all_values), number_format=",.0f"),
         {"users_of_task": sizes, "estimate": private_counts.estimates[indices], "estimate_and_slack": usable},
         (
             Curve("The truth", "exact", "exact", UNIFORM_STYLE),

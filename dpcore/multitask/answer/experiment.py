@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Look, Plot, Scale
+from dpcore.answer import Axis, Curve, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult
 
 EPSILON_STYLES = (
-    (Look.CAP, "solid", "circle"),
-    (Look.SMOOTH, "dash", "diamond"),
-    (Look.SAMPLING, "dot", "square"),
-    (Look.PRIVACY, "dashdot", "triangle-up"),
+    (Style.CAP, "solid", "circle"),
+    (Style.SMOOTH, "dash", "diamond"),
+    (Style.SAMPLING, "dot", "square"),
+    (Style.PRIVACY, "dashdot", "triangle-up"),
 )
 """One per epsilon; at most so many are asked for."""
 ALGORITHM_NAMES = {
@@ -84,7 +84,7 @@ def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: 
             "",
             (-0.04, 1.04),
             Scale.LINEAR,
-            marked=tuple(zip(np.arange(5) / 4.0, tick_labels, strict=True)),
+            named_ticks=tuple(zip(np.arange(5) / 4.0, tick_labels, strict=True)),
         ),
         make_error_axis(result, relative),
         columns,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.answer.against import Ways, remembered
+from dpcore.answer.against import MethodComparison, cache_by_epsilon
 from dpcore.common import wording
 from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure, Provenance
@@ -311,7 +311,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Ways | str:
+def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison | str:
     """Compute the error bound of all tasks under each division of the budget, at any epsilon.
 
     All weights grow by one factor with the budget, so that the best mu and all comparisons are the same at
@@ -338,7 +338,7 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Ways |
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }
 
-    @remembered
+    @cache_by_epsilon
     def budget(epsilon: float) -> float:
         return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
@@ -351,7 +351,7 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Ways |
             ]
         )
 
-    return Ways(
+    return MethodComparison(
         "Error bound of all tasks",
         tuple(allocations),
         errors,

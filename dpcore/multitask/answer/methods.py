@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.multitask.answer.found import MultitaskSolution
@@ -24,21 +24,21 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         "releases together are one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
     )
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             "One model per task was released",
             parameters.epsilon,
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        found="A task with n users was given a weight proportional to n to the power "
+        sentences="A task with n users was given a weight proportional to n to the power "
         f"{wording.entered(-best_exponent)} "
         f"[@krichene2023], {fit_text} The upper bound on the excess error of all tasks together is "
         f"{wording.number(ratio, 3)} "
         "times that of equal weights.",
-        withheld=f"A task with n users was given a weight proportional to n to the power −μ "
+        public_sentences=f"A task with n users was given a weight proportional to n to the power −μ "
         f"[@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule="The exponent brings that upper bound to within 5 % of the least over all exponents from 0 to 1; "
         "the numbers of users per task are treated as public.",
-        what="The exponent",
+        subject="The exponent",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Points, Scale, Style
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.found import ExponentCurve as OverExponents
@@ -23,11 +23,11 @@ from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes
 from dpcore.multitask.bounds import Bucket, slice_by_size
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE, TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = (
-    Look.CAP,
-    Look.OWN,
-    Look.PRIVACY,
-    Look.SAMPLING,
-    Look.SMOOTH,
+    Style.CAP,
+    Style.ENTERED,
+    Style.PRIVACY,
+    Style.SAMPLING,
+    Style.SMOOTH,
 )
 MAX_POINTS = 300
 MAX_TASKS = 3000
@@ -45,7 +45,7 @@ def choose_log_limits(values: npt.ArrayLike, margin: float = 1.2) -> tuple[float
 
 def make_size_axis(sizes: npt.ArrayLike) -> Axis:
     """Make the axis of the tasks' numbers of users."""
-    return Axis("users of the task", "", choose_log_limits(sizes), number=",")
+    return Axis("users of the task", "", choose_log_limits(sizes), number_format=",")
 
 
 def name_weights(comparison: WeightComparison) -> str:
@@ -62,7 +62,7 @@ class ComparedBuckets:
 
     name: str
     buckets: tuple[Bucket, ...]
-    look: Look
+    look: Style
     symbol: str
 
 
@@ -154,7 +154,7 @@ def _plot_buckets(
             high="largest_ratio_of_a_task",
             gap=0.45,
             opacity=0.75,
-            also=(
+            hover_columns=(
                 ("least of its tasks", "least_ratio_of_a_task"),
                 ("largest of its tasks", "largest_ratio_of_a_task"),
                 ("share of the total bound", "share_of_total"),
@@ -176,7 +176,7 @@ def _plot_buckets(
         (*items, Level(uniform, 1.0, dash="dash")),
         comparison.tasks.disclosure,
         {"bucket": label_buckets(weight_buckets)},
-        main=height is None,
+        is_main=height is None,
         height=height,
     )
 
@@ -254,12 +254,14 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, from the largest task to the smallest.",
-        Axis("rank of the task, largest first", "", choose_log_limits(all_columns["rank"]), number=","),
+        Axis(
+            "rank of the task, largest first", "", choose_log_limits(all_columns["rank"]), number_format=","
+        ),
         make_size_axis(sorted_sizes),
         all_columns if has_all_tasks else {name: values[indices] for name, values in all_columns.items()},
         (
-            Curve("Users per task", "rank drawn", "users drawn", Look.TOTAL, unnamed=True),
-            Points("Users per task", "rank drawn", "users drawn", Look.TOTAL, size=5, unnamed=True),
+            Curve("Users per task", "rank drawn", "users drawn", Style.TOTAL, is_unnamed=True),
+            Points("Users per task", "rank drawn", "users drawn", Style.TOTAL, size=5, is_unnamed=True),
         ),
         tasks.disclosure,
         guides,
@@ -296,7 +298,7 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
             "",
             (-0.03, 1.03),
             Scale.LINEAR,
-            marked=((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1")),
+            named_ticks=((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1")),
         ),
         Axis("total error bound", "1 = uniform", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2)),
         columns,

@@ -60,15 +60,15 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         facts=words.facts(of, data),
         proofs=words.proofs(of),
         code=code.of_found(of, data),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=of.parameters,
-        found=of,
+        solution=of,
         plots=drawn,
-        written=lambda: methods.methods(of, data),
+        make_methods=lambda: methods.methods(of, data),
         choice=lambda: _choice(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
-        parts=words.error_parts(of),
+        error_parts=words.error_parts(of),
     )
 
 
@@ -105,9 +105,9 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         disclosure=data.provenance,
         facts=distribution.facts(of),
         parameters=of.parameters,
-        found=of,
+        solution=of,
         plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
-        written=lambda: methods.of_distribution(of.parameters, of.pair, data),
+        make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
         choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
         setting=_setting(of.parameters, ""),
     )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.common import alike, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
@@ -78,7 +78,9 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
                 words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
-                copies=f"{pair.max_groups}" if alone else f"{pair.max_groups}, {pair.max_amount:.12g}",
+                clipboard_text=f"{pair.max_groups}"
+                if alone
+                else f"{pair.max_groups}, {pair.max_amount:.12g}",
             )
         )
     else:
@@ -92,7 +94,7 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
             else "",
             f"The {what}.",
             value=view.pair_error,
-            copies=error(view, view.pair_error),
+            clipboard_text=error(view, view.pair_error),
         )
     )
     if view.selected is not None and view.selected.pair is not None:
@@ -134,7 +136,7 @@ def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
     of = view.parts
     adds = {BIAS: of.clipped + of.left_out, SAMPLING: of.sampling, NOISE: of.noise}
     squares = {name: of.total * max(part, 0.0) for name, part in adds.items()}
-    return said({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
+    return build_error_parts({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
 
 
 def detail(view: PerGroupFound, data: Dataset) -> str:

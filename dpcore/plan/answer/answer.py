@@ -52,12 +52,12 @@ def build_answer(
         proofs=proofs,
         code=_write_programs(solution, dataset, parameters),
         parameters=parameters,
-        found=solution,
+        solution=solution,
         plots={
             "plan-errors": lambda: plots.plot_errors(solution, dataset),
             "plan-shares": lambda: plots.plot_shares(solution, dataset),
         },
-        written=lambda: write_methods(solution, dataset, parameters),
+        make_methods=lambda: write_methods(solution, dataset, parameters),
         choice=lambda: files.write_choice(
             dataset,
             parameters,
@@ -82,8 +82,8 @@ def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:
     """
 
     def write_comparison() -> str:
-        comparison = noises.compare_noises(dataset, answer.parameters, answer.found)
-        return noises.write_comparison(comparison, answer.found, answer.parameters)
+        comparison = noises.compare_noises(dataset, answer.parameters, answer.solution)
+        return noises.write_comparison(comparison, answer.solution, answer.parameters)
 
     return replace(answer, facts=noises.LaterFacts(answer.facts, "Laplace or Gaussian", write_comparison))
 

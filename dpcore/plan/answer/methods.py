@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
@@ -34,12 +34,12 @@ def write_methods(solution: PlanSolution, dataset: Dataset, parameters: PlanPara
     epsilon = solution.budget.epsilon
     verb = "was" if len(solution.planned) == 1 else "were"
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             f"{wording.capital(names)} {verb} released", epsilon, NEIGHBOURS, parameters.delta or 0.0
         ),
-        found=f"One budget was divided among the releases, and {noise_text} was added to each: {shares_text}.",
-        withheld=f"One budget was divided among the releases, and {noise_text} was added to each.",
+        sentences=f"One budget was divided among the releases, and {noise_text} was added to each: {shares_text}.",
+        public_sentences=f"One budget was divided among the releases, and {noise_text} was added to each.",
         disclosure=dataset.provenance,
         rule=RULES[parameters.objective],
-        what="The division",
+        subject="The division",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Scale
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -12,7 +12,7 @@ from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanSolution
 from dpcore.plan.budget import MAX_AMOUNT
 
-LINE_STYLES = (Look.CAP, Look.SMOOTH, Look.SAMPLING, Look.PRIVACY, Look.USUAL)
+LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
 """Of the lines that are drawn: those with the largest shares. All stand in the file."""
 EPSILONS = (0.02, 50.0)
 POINTS = {NoiseKind.LAPLACE: 61, NoiseKind.GAUSSIAN: 33}
@@ -82,10 +82,10 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
             Curve(line_label, "epsilon", f"{line_label}: error over wanted", look, dash="solid", width=2.5)
         )
         ratio = solution.lines[line_index].error / solution.lines[line_index].planned.target_error
-        items.append(Mark(f"{line_label}, this plan", plan_epsilon, ratio, look, unnamed=True))
+        items.append(Mark(f"{line_label}, this plan", plan_epsilon, ratio, look, is_unnamed=True))
     items += [
         Level("Wanted error", 1.0),
-        Level("ε of this plan", plan_epsilon, upright=True, look=Look.TOTAL),
+        Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
     ]
     positive_ratios = np.concatenate([*plan_curves, *equal_curves])
     positive_ratios = positive_ratios[np.isfinite(positive_ratios) & (positive_ratios > 0.0)]
@@ -96,11 +96,11 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         "Error of each number over ε",
         _describe_errors(solution),
         Axis("ε of the whole plan", "", _choose_epsilon_limits(plan_epsilon)),
-        Axis("error", "wanted error = 1", (min(low, 0.5), high), number=".3~g"),
+        Axis("error", "wanted error = 1", (min(low, 0.5), high), number_format=".3~g"),
         columns,
         tuple(items),
         dataset.provenance,
-        main=True,
+        is_main=True,
     )
 
 
@@ -112,20 +112,26 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
         "equal_share": np.array([line.share for line in solution.equal_split]),
     }
     bars: list[Item] = [
-        Bars("This plan", "released", "share", Look.CAP),
-        Bars("Equal split", "released", "equal_share", Look.USUAL),
+        Bars("This plan", "released", "share", Style.CAP),
+        Bars("Equal split", "released", "equal_share", Style.CUSTOMARY),
     ]
     total = float(solution.needed_amounts.sum())
     if 0.0 < total < np.inf:  # Else one of them is never reached, or all are without any budget.
         columns["needed_share"] = solution.needed_amounts / total
-        bars.append(Bars("What all wanted errors need", "released", "needed_share", Look.SMOOTH))
+        bars.append(Bars("What all wanted errors need", "released", "needed_share", Style.SMOOTH))
     largest_share = max(float(column.max()) for column in columns.values())
     return Plot(
         "plan-shares",
         "Shares of the budget",
         f"{_describe_largest_share(solution)} An equal split gives {wording.percent(1.0 / len(names))} to each.",
         Axis("number", "", (0.0, 1.0), Scale.NAMES, title=" "),
-        Axis("share of the budget", "", (0.0, min(1.0, 1.1 * largest_share)), Scale.PERCENT, number=".1%"),
+        Axis(
+            "share of the budget",
+            "",
+            (0.0, min(1.0, 1.1 * largest_share)),
+            Scale.PERCENT,
+            number_format=".1%",
+        ),
         columns,
         tuple(bars),
         dataset.provenance,

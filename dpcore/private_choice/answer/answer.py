@@ -39,7 +39,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
         disclosure=data.provenance,
         facts=words.facts(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "private-cost-epsilon": lambda: plots.over_epsilon(of),
             "private-cost-users": lambda: plots.over_users(
@@ -47,7 +47,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
             ),
             "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
         },
-        written=lambda: methods(of),
+        make_methods=lambda: methods(of),
         setting=parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,

@@ -135,8 +135,8 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
     if release is None:
         return None
     # Where the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.released is Released.SUM and data.contribution is Contribution.TOTAL:
-        release = replace(release, released=Released.COUNT)
+    if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, statistic=Released.COUNT)
     found: Asked | None
     if isinstance(question, QuantileParameters):
         found = release_bounds.of_quantile(question, release, beside.epsilon, beside.largest)
@@ -148,7 +148,7 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
         )
     elif (
         isinstance(question, TotalParameters)
-        and release.released is Released.SUM
+        and release.statistic is Released.SUM
         and release.measure is not None
     ):
         if release_bounds.drawable_totals(data) is None:
@@ -167,11 +167,11 @@ def _no_draw(release: ReleaseSetting) -> Lacking | None:
 
     A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
     """
-    if release.values_read and release.released is Released.QUANTILE:
+    if release.uses_values and release.statistic is Released.QUANTILE:
         return Lacking(FROM_COUNTS)
-    if not release.private_counts:
+    if not release.protects_counts:
         return None
-    return Lacking(SIGNED if release.released is Released.SUM else NO_DRAW)
+    return Lacking(SIGNED if release.statistic is Released.SUM else NO_DRAW)
 
 
 def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePairProblem | Lacking | None:
@@ -316,7 +316,7 @@ def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
     number = Number(
         "Bound, drawn privately" if alone else "Pair, drawn privately",
         pair_words(asked, drawn.max_groups, drawn.max_amount),
-        copies=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
+        clipboard_text=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
     )
     return headline, number, drawn
 

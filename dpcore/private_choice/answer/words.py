@@ -248,7 +248,7 @@ def numbers(found: PrivateFound) -> tuple[Number, ...]:
             ONE_IN_20 if note == OR_MORE else "",
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             share if math.isfinite(share) else None,
-            copies=f"{share:.2g}",
+            clipboard_text=f"{share:.2g}",
         )
         for way, of in (("Direct choice", found.direct), ("Private copy", found.copies.at))
         if of is not None

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.answer.axes import ROWS
+from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import alike, wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
@@ -74,7 +74,7 @@ def numbers(found: QuantileFound) -> tuple[Number, ...]:
         return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
 
     return (
-        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS, "bound"),
+        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
         error_of("Rank error", error, note, "rank_error"),
         error_of(_unbounded(p), found.unbounded_error, expected, "rank_error_without_a_bound"),
     )

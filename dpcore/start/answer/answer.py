@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, Number
-from dpcore.answer.parts import BIAS, NOISE, said
+from dpcore.answer.parts import BIAS, NOISE, build_error_parts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.start import presets
@@ -72,11 +72,11 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         else (),
         assumptions=(ASSUMPTION,),
         disclosure=disclosure,
-        good_enough=f"{low} to {high} rows, within 5{wording.PERCENT}." if is_useful and low != high else "",
+        near_optimal=f"{low} to {high} rows, within 5{wording.PERCENT}." if is_useful and low != high else "",
         parameters=parameters,
-        found=solution,
+        solution=solution,
         plots={"start-tradeoff": lambda: plots.plot_tradeoff(solution, bound, disclosure)},
-        parts=said(
+        error_parts=build_error_parts(
             {BIAS: solution.best.bias / solution.num_rows, NOISE: solution.best.noise / solution.num_rows},
             wording.percent,
         )

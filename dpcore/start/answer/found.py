@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import total
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.answer.axes import CURVE_POINTS
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
@@ -76,7 +76,7 @@ def build_problem(histogram: ContributionHistogram, epsilon: float) -> total.Tot
 NOT_COMPARED = ("bound",)
 
 
-def against_epsilon(dataset: Dataset, parameters: StartParameters) -> Against:
+def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
     """Return the sweet spot and its error at any epsilon, of the data in use or of the simulated users."""
     in_use = parameters.users is UserPreset.IN_USE
     histogram = presets.choose_dataset(dataset, parameters.users).histogram
@@ -92,7 +92,7 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> Against:
         bound = total.optimal_bound(problem_at(epsilon))
         return bound, float(error(epsilon, np.array(bound)))
 
-    return Against(
+    return BoundComparison(
         "Sweet spot (rows per user)",
         f"Error of each of {CELLS} private counts (share of it)",
         best,

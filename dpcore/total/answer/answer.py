@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.answer.parts import BIAS, NOISE, said
+from dpcore.answer.parts import BIAS, NOISE, build_error_parts
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
@@ -49,9 +49,9 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         facts=words.facts(of, parameters.own_bound),
         proofs=(("Bound", of.choice.certificate, of.choice.ended),),
         code=code.of_total(of, data),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "total-error": lambda: plots.errors(of, data, parameters.own_bound),
             "total-measures": lambda: plots.measures(of, data),
@@ -59,14 +59,14 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
                 strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        written=lambda: methods.methods(of, data, parameters),
+        make_methods=lambda: methods.methods(of, data, parameters),
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
         setting=replace(
             _setting(parameters, of.unit.column or summed_column(data)), measure=parameters.measure
         ),
-        parts=said({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
+        error_parts=build_error_parts({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
         if of.choice.max_total > 0.0
         else (),
     )
@@ -93,9 +93,9 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         facts=signed_words.facts(of, parameters),
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={"total-signed": lambda: plots.signed(of, data, parameters)},
-        written=lambda: methods.signed_methods(of, data, parameters),
+        make_methods=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore import total
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
@@ -235,7 +235,7 @@ NOT_COMPARED = ("own_bound", "highest_total", "own_share", "runs", "seed")
 """What nothing depends on that is found."""
 
 
-def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str:
+def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """The best bound and its error at any epsilon."""
     held = user_totals(data, parameters.summed)
     if held.amounts is None:
@@ -249,15 +249,15 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         bound = total.short_bound(at, total.optimal_bound(at))
         return bound, float(total.measured(at, bound))
 
-    return Against(
+    return BoundComparison(
         f"Best bound ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
         held.amounts.values,
         held.amounts.users,
-        cut="Left out of the sum" if held.column else "Rows left out",
-        whole=problem.whole,
+        loss_heading="Left out of the sum" if held.column else "Rows left out",
+        is_integer=problem.whole,
     )
 
 

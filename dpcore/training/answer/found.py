@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against, remembered
+from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.answer.stage import Stage
 from dpcore.common import weights
 from dpcore.common.errors import refusal
@@ -135,7 +135,7 @@ class TrainingSolution:
 NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENERATOR_FIELDS, "source")
 
 
-def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Against:
+def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:
     """Return the bound of the trade-off with computed constants, and the predicted excess, at any epsilon.
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
@@ -144,7 +144,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
     mechanism = theory_mechanism(parameters)
     eigenvalues, histogram = excess.compute_public_hessian(train, mechanism), train.histogram
 
-    @remembered
+    @cache_by_epsilon
     def compute_parts(epsilon: float) -> tuple[float, float]:
         return excess.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 
@@ -153,7 +153,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
         best_bound = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
         return best_bound, float(excess.predict_excess(histogram, np.array(best_bound), (sampling, noise)))
 
-    return Against(
+    return BoundComparison(
         "Best bound h (rows per user)",
         "Predicted excess of the loss",
         best,
@@ -163,9 +163,9 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
         else lambda epsilon, bounds: excess.predict_excess(histogram, bounds, compute_parts(epsilon)),
         histogram.sizes,
         histogram.users,
-        cut="Rows above the bound",
-        whole=False,
-        slow=mechanism.sampled < 1.0,
+        loss_heading="Rows above the bound",
+        is_integer=False,
+        is_slow=mechanism.sampled < 1.0,
         caption="What noise and sampling cost with smooth weights, predicted with the constants of plain descent near "
         "its minimum, as in the tab Theory, for the users "
         "trained on; it looks at features and knows nothing of clipping, of steps too few, or of heavy users who "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Chosen, Methods, guarantee
+from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.answer.words import format_uncertainty
@@ -66,19 +66,19 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
             "classifier better than guessing, and nothing was released."
         )
     bound_follows = cell.method is Method.FOLLOWED
+    bound_text = _describe_bound(cell) if bound_follows else "Users were bounded by a fixed number of rows."
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             "A linear classifier was released", parameters.epsilon, parameters.neighbours, parameters.delta
         ),
-        found=text,
-        withheld=f"{_describe_bound(cell) if bound_follows else 'Users were bounded by a fixed number of rows.'} "
-        f"{training_text}",
+        sentences=text,
+        public_sentences=f"{bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
         rule="The method has the smallest mean loss of those tried on users held out, or is within one standard error "
         "of it; the bound follows the users, within the guarantee."
         if bound_follows
         else "Method and bound have the smallest mean loss of those tried on users held out.",
-        nothing=nothing_text,
+        empty_sentence=nothing_text,
     )
 
 
@@ -112,15 +112,17 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         "counted."
     )
     return Methods(
-        guarantee=guarantee("A linear classifier was released", facts.epsilon, facts.neighbours, facts.delta),
-        found=text,
-        withheld=text,
+        guarantee=write_guarantee(
+            "A linear classifier was released", facts.epsilon, facts.neighbours, facts.delta
+        ),
+        sentences=text,
+        public_sentences=text,
         disclosure=facts,
         rule="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; its choice is not covered by the guarantee.",
-        what="The model",
-        chosen=Chosen.DRAWN,
+        subject="The model",
+        choice_source=ChoiceSource.DRAWN,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Points, Scale
+from dpcore.answer import Axis, Curve, Item, Level, Plot, Points, Scale, Style
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.answer.found import TrainingSolution
@@ -17,11 +17,11 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 
 METHOD_STYLES = {
-    Method.FOLLOWED: Look.USUAL,
-    Method.SMOOTH: Look.SMOOTH,
-    Method.CAP: Look.CAP,
-    Method.CLIPPED_SUM: Look.USUAL,
-    Method.OUTPUT: Look.PRIVACY,
+    Method.FOLLOWED: Style.CUSTOMARY,
+    Method.SMOOTH: Style.SMOOTH,
+    Method.CAP: Style.CAP,
+    Method.CLIPPED_SUM: Style.CUSTOMARY,
+    Method.OUTPUT: Style.PRIVACY,
 }
 METHOD_NAMES = {
     Method.FOLLOWED: "Clipped sum, bound follows",
@@ -93,14 +93,20 @@ def plot_methods(solution: TrainingSolution, measure: Measure, over: Over) -> Pl
     other_label = "Other methods, at their best bounds"
     items: list[Item] = [
         Points(
-            "The answer", "label", "shown", Look.SMOOTH, where=is_marked_answer, symbol="diamond", **whiskers
+            "The answer",
+            "label",
+            "shown",
+            Style.SMOOTH,
+            filter=is_marked_answer,
+            symbol="diamond",
+            **whiskers,
         ),
-        Points(other_label, "label", "shown", Look.CAP, where=is_other_cell, **whiskers),
+        Points(other_label, "label", "shown", Style.CAP, filter=is_other_cell, **whiskers),
     ]
     if is_far.any():
         symbol = "triangle-up" if direction > 0.0 else "triangle-down"
         beyond_label = "Beyond this axis: far worse than guessing"
-        items.append(Points(beyond_label, "label", "edge", Look.OWN, symbol=symbol, size=12))
+        items.append(Points(beyond_label, "label", "edge", Style.ENTERED, symbol=symbol, size=12))
     items += [Level("No privacy", without_privacy, dash="dot"), Level("Guessing", guessing, dash="dash")]
     named_means = [
         (METHOD_NAMES[method].lower(), float(mean))
@@ -126,7 +132,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, over: Over) -> Pl
             "lowest": np.where(is_far, np.nan, means - half_widths),
             "highest": np.where(is_far, np.nan, means + half_widths),
         },
-        main=True,
+        is_main=True,
     )
 
 
@@ -150,14 +156,14 @@ def _label_method(method: Method, reach: float) -> str:
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
     """Make the axis of the bound."""
     reaches = [cell.reach for cell in solution.table.experiment.cells if cell.method is not Method.FOLLOWED]
-    return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number=".3~g")
+    return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
 def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
     """Make the axis of loss or accuracy."""
     is_percent = measure is Measure.ACCURACY
     scale, number = (Scale.PERCENT, ".3~%") if is_percent else (Scale.LINEAR, ".3f")
-    return Axis(TITLES[measure].lower(), "", limits, scale, title, number=number)
+    return Axis(TITLES[measure].lower(), "", limits, scale, title, number_format=number)
 
 
 def _widen_limits(
@@ -203,12 +209,12 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, over: Over) -> Plo
             METHOD_STYLES[method],
             # A cap often lies on the curve of the weights: both are to be seen.
             dash="dash" if method is Method.CAP else "",
-            where=("method", method.value),
+            filter=("method", method.value),
             symbol="circle",
-            also=("±", "half_width_95"),
+            hover_column=("±", "half_width_95"),
             low="lowest",
             high="highest",
-            shaded=True,
+            is_shaded=True,
         )
         # Methods without runs are listed too, since the figure is updated in place, curve by curve.
         for method in solution.parameters.methods
@@ -230,32 +236,38 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, over: Over) -> Plo
             width=3.0,
             low="followed, lowest",
             high="followed, highest",
-            shaded=True,
-            first=True,
+            is_shaded=True,
+            is_first=True,
         ),
     )
     items += [
-        Curve("Bound follows, no noise", "bounds from, to", "no noise", Look.USUAL, dash="dot", width=1.5),
-        Curve("No noise, no clipping", "bounds from, to", "no clipping", Look.OWN, dash="dot", width=1.5),
-        Curve("No privacy", "bounds from, to", "no privacy", Look.SAMPLING),
-        Curve("Guessing", "bounds from, to", "guessing", Look.OWN),
+        Curve(
+            "Bound follows, no noise", "bounds from, to", "no noise", Style.CUSTOMARY, dash="dot", width=1.5
+        ),
+        Curve(
+            "No noise, no clipping", "bounds from, to", "no clipping", Style.ENTERED, dash="dot", width=1.5
+        ),
+        Curve("No privacy", "bounds from, to", "no privacy", Style.SAMPLING),
+        Curve("Guessing", "bounds from, to", "guessing", Style.ENTERED),
     ]
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
-        Axis("share W", "", (0.0, 1.08 * float(np.nanmax(largest_weight))), Scale.PERCENT, number=".2~%"),
+        Axis(
+            "share W", "", (0.0, 1.08 * float(np.nanmax(largest_weight))), Scale.PERCENT, number_format=".2~%"
+        ),
         columns,
         (
             Curve(
                 "W, the heaviest user's share",
                 "bound",
                 "largest_user_weight",
-                Look.OWN,
+                Style.ENTERED,
                 dash="solid",
                 width=2.0,
-                where=("method", Method.SMOOTH.value),
+                filter=("method", Method.SMOOTH.value),
             ),
         ),
         solution.data.provenance,
@@ -287,17 +299,17 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, over: Over) -> Plo
             "followed, lowest": (followed_mean - half_width, followed_mean - half_width),
             "followed, highest": (followed_mean + half_width, followed_mean + half_width),
         },
-        beneath=weight_plot,
+        lower_plot=weight_plot,
         height=440,
         note="" if is_any_visible else "Every curve lies beyond this axis: far worse than guessing",
     )
 
 
 SIDES = (
-    ("rows, held out", Over.ROWS, Side.HELD_OUT, Look.SMOOTH),
-    ("users, held out", Over.USERS, Side.HELD_OUT, Look.CAP),
-    ("rows, trained on", Over.ROWS, Side.TRAINED, Look.SMOOTH),
-    ("users, trained on", Over.USERS, Side.TRAINED, Look.CAP),
+    ("rows, held out", Over.ROWS, Side.HELD_OUT, Style.SMOOTH),
+    ("users, held out", Over.USERS, Side.HELD_OUT, Style.CAP),
+    ("rows, trained on", Over.ROWS, Side.TRAINED, Style.SMOOTH),
+    ("users, trained on", Over.USERS, Side.TRAINED, Style.CAP),
 )
 
 

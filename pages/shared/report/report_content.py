@@ -10,7 +10,7 @@ from typing import Any
 
 from dpcore import questions
 from dpcore.answer import Answer
-from dpcore.answer.distribution import counts
+from dpcore.answer.distribution import plot_counts
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
@@ -137,7 +137,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
 
 def distribution(data: Dataset) -> Picture:
     """How many users have how many rows."""
-    return replace(plots.picture(counts(data)), key="distribution")
+    return replace(plots.picture(plot_counts(data)), key="distribution")
 
 
 def beside_private(of: ReportContent) -> tuple[str, ...]:

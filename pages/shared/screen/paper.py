@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
+from dpcore.answer.paper_figure import PaperFigure, StoredRuns
+from dpcore.answer.paper_plot import describe_difference, plot_figure
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from pages.shared.card import cards
@@ -15,7 +15,7 @@ from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 
 
-def known(of: PaperFigure) -> tuple[PaperFigure, Stored]:
+def known(of: PaperFigure) -> tuple[PaperFigure, StoredRuns]:
     """A figure with the newest runs of it: of brought data, of this session, else those that come with the app."""
     brought = brought_for(of)
     if (
@@ -54,18 +54,18 @@ def show(figures: Sequence[PaperFigure], held: str = "") -> None:
         of = next(figure for figure in figures if figure.key == chosen)
     shown, found = known(of)
     st.markdown(f"**The paper's setting. {of.name}: {of.title}**")
-    plots.draw(drawing(shown, found))
+    plots.draw(plot_figure(shown, found))
     words(shown, found)
     compute_now(of)
 
 
-def words(of: PaperFigure, found: Stored) -> None:
+def words(of: PaperFigure, found: StoredRuns) -> None:
     """How far ours lie from theirs and why, the setting, and where ours come from."""
-    st.markdown(f"{said(of, found)} {of.differs}")
+    st.markdown(f"{describe_difference(of, found)} {of.difference_note}")
     runs = wording.counted(len(found.seeds), "run")
-    here = f"Computed in this session on {of.data}" if of.data else "Computed in this session"
+    here = f"Computed in this session on {of.dataset_name}" if of.dataset_name else "Computed in this session"
     made = f"Stored results of {found.version}" if found.version else here
-    bars = "" if of.exact else f", {runs}; bars are 95 % intervals of their mean"
+    bars = "" if of.is_exact else f", {runs}; bars are 95 % intervals of their mean"
     st.caption(f"{of.setting} {made}{bars}.")
     cards.label(Disclosure.PUBLIC)
 
@@ -79,12 +79,12 @@ def compute_now(of: PaperFigure) -> None:
     if done is not None and done[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     st.button(
-        f"Compute it on {of.data}" if of.data else "Compute it now",
+        f"Compute it on {of.dataset_name}" if of.dataset_name else "Compute it now",
         key=f"compute_{of.key.replace('-', '_')}",
         icon=":material/play_arrow:",
         on_click=_start,
         args=(of,),
-        help=f"{wording.counted(len(of.values) * (1 if of.exact else of.runs), 'run')} beside the page; they "
+        help=f"{wording.counted(len(of.values) * (1 if of.is_exact else of.num_runs), 'run')} beside the page; they "
         "replace what is shown in this window.",
     )
 

@@ -157,7 +157,7 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
 def _release(of: Question, card: Answer | None) -> str:
     """What is released; before an answer, the page's word for it, with fields in braces as they are chosen."""
     if card is not None and card.setting is not None:
-        kind, column = card.setting.released.value, card.setting.column
+        kind, column = card.setting.statistic.value, card.setting.column
         return f"{kind} of {column}" if column else kind
     chosen = {
         name: str(field.names[st.session_state[of.key(name)]])
@@ -224,7 +224,7 @@ def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
     if not private:
         return Step("Private?", "public data", page=page)
     setting = None if card is None else card.setting
-    if setting is not None and not setting.private_counts and not setting.values_read:
+    if setting is not None and not setting.protects_counts and not setting.uses_values:
         return Step("Private?", "counts public", page=page)
     goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _button(run, "_draw")
     return Step("Private?", "not yet", lacking=card is not None, page=page, goal=goal)

@@ -53,7 +53,7 @@ def test_pages_say_the_figure_of_their_rows():
         pytest.approx(whole, rel=5e-3)
     ]
     learnt = of_learning(SHOP, LearningParameters(1.0))
-    kept = np.minimum(counts, learnt.found.choice.cap)
+    kept = np.minimum(counts, learnt.solution.choice.cap)
     factor = math.sqrt(1.0 + rho * ((kept**2).sum() / kept.sum() - 1.0))
     assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
     assert 1.0 < factor < whole
@@ -70,7 +70,7 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     assert mean.facts[alike.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
-    pairs = mean.found.problem.pairs
+    pairs = mean.solution.problem.pairs
     each = []
     for group in range(pairs.num_groups):
         s = pairs.rows[pairs.group_codes == group].astype(float)

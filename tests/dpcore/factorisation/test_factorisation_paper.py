@@ -33,36 +33,36 @@ def published(step: float) -> tuple[Ratings, File]:
 @pytest.mark.parametrize(("step", "lowest"), [(1.0, 1.0), (0.5, 0.5)])
 def test_errors_on_brought_ratings_are_those_of_a_study(step: float, lowest: float) -> None:
     ratings, file = published(step)
-    brings = FIGURES["krichene-figure-1"].brings
+    brings = FIGURES["krichene-figure-1"].own_data
     assert brings is not None
-    made = brings.figure([file])
+    made = brings.build_figure([file])
     # MovieLens has whole stars from 1 or half stars from 0.5.
     asked = Study(epsilons=(5.0,), repeats=1, seed=4, limits=RatingRange(lowest, 5.0), with_recall=False)
     expected = study.run(ratings, asked).rmse[:, 0, 0, 0]
     for kind in (ModelKind.ADAPTIVE, ModelKind.PRIVATE_OFFSETS, ModelKind.NO_PRIVACY):
-        assert made.run(5.0, 4)[kind.name.lower()] == pytest.approx(
+        assert made.run_once(5.0, 4)[kind.name.lower()] == pytest.approx(
             expected[MODEL_KINDS.index(kind)], rel=1e-4
         )
-    assert (made.data, made.runs) == ("these ratings", paper_brought.RUNS)
+    assert (made.dataset_name, made.num_runs) == ("these ratings", paper_brought.RUNS)
     assert f"{ratings.num_ratings:,} ratings of {ratings.num_items} films" in made.setting
-    assert "generated" not in made.setting + made.differs
+    assert "generated" not in made.setting + made.difference_note
 
 
 def test_choices_on_brought_ratings_are_those_of_four_stars() -> None:
     ratings, file = published(1.0)
-    brings = FIGURES["krichene-figure-2"].brings
+    brings = FIGURES["krichene-figure-2"].own_data
     assert brings is not None
-    made = brings.figure([file])
+    made = brings.build_figure([file])
     asked = ImplicitStudy(epsilons=(20.0,), repeats=1, seed=2, compared=(Recommender.TAIL,))
     expected = implicit_study.run(implicit.select_choices(ratings, 4.0), asked).recall[:, 0, 0, 0]
-    assert made.run(20.0, 2)["tail"] == pytest.approx(expected[RECOMMENDERS.index(Recommender.TAIL)])
-    assert "generated" not in made.setting + made.differs
+    assert made.run_once(20.0, 2)["tail"] == pytest.approx(expected[RECOMMENDERS.index(Recommender.TAIL)])
+    assert "generated" not in made.setting + made.difference_note
 
 
 def test_every_figure_but_those_of_songs_and_planted_traits_takes_ratings() -> None:
-    without = {key for key, of in FIGURES.items() if of.brings is None}
+    without = {key for key, of in FIGURES.items() if of.own_data is None}
     assert without == {"krichene-figure-7", "krichene-table-3"}
-    brings = FIGURES["krichene-figure-9"].brings
+    brings = FIGURES["krichene-figure-9"].own_data
     assert brings is not None
     with pytest.raises(InvalidInput, match="o file of ratings"):
-        brings.figure([File("notes.txt", b"nothing\n")])
+        brings.build_figure([File("notes.txt", b"nothing\n")])

@@ -83,10 +83,10 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
-        most, problem = whatever(answer.found), answer.found.problem
+        most, problem = whatever(answer.solution), answer.solution.problem
         assert most is not None
         assert most.least <= min(most.cap, most.smooth)
-        of_users = mean.user_weight(problem, answer.found.smooth.threshold, counts) * counts
+        of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
         assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
@@ -95,10 +95,10 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     ours = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert whatever(ours.found) is None
+    assert whatever(ours.solution) is None
     assert "Whatever the values" not in ours.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert over_users(ours.found) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert over_users(ours.solution) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
+from dpcore.answer.paper_figure import PaperFigure, StoredRuns
+from dpcore.answer.paper_plot import describe_difference, plot_figure
 from dpcore.data import published, stand_ins
 from dpcore.data.published import FIRST_LABELS, File
 from dpcore.papers import FIGURES, find_figure, items
@@ -42,7 +42,7 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
     One is enough to see that a figure is no longer what is computed: all values have the same code, seeds and data.
     """
     two = AS_ELSEWHERE.get(of.key, (of.values[0], of.values[len(of.values) // 2]))
-    return two if of.exact or SEARCHING else two[1:]
+    return two if of.is_exact or SEARCHING else two[1:]
 
 
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
@@ -52,20 +52,20 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
     held = of.stored
     assert held is not None
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
-    assert len(held.seeds) == (1 if of.exact else of.runs)
+    assert len(held.seeds) == (1 if of.is_exact else of.num_runs)
     found = of.compute((NEW,), some_values(of))
     assert found is not None
     for line in range(len(of.lines)):
         for column, value in enumerate(found.values):
             at = of.values.index(value)
-            new, old = found.over_runs.mean[line, column], held.over_runs.mean[line, at]
-            if of.exact or math.isnan(old):
+            new, old = found.summary.mean[line, column], held.summary.mean[line, at]
+            if of.is_exact or math.isnan(old):
                 assert new == pytest.approx(old, rel=1e-6, nan_ok=True), (of.lines[line].name, value)
                 continue
             # One more of the same runs: apart by less than Student's t says of a new one.
-            runs = int(held.over_runs.runs[line, at])
+            runs = int(held.summary.runs[line, at])
             wide = stats.t.isf(SURE / 2.0, runs - 1) * math.sqrt(1.0 + 1.0 / runs)
-            spread = float(held.over_runs.spread[line, at])
+            spread = float(held.summary.spread[line, at])
             # A test share of a few hundred records moves in steps: runs may agree to the last one.
             assert abs(new - old) <= wide * spread + 0.005 * abs(old), (of.lines[line].name, value)
 
@@ -78,17 +78,19 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
     assert at_three is not None
-    new = float(at_three.over_runs.mean[keys.index("weights_3"), 0])
-    old, spread = float(held.over_runs.mean[-1, -1]), float(held.over_runs.spread[-1, -1])
-    assert abs(new - old) > stats.t.isf(0.01, of.runs - 1) * spread
+    new = float(at_three.summary.mean[keys.index("weights_3"), 0])
+    old, spread = float(held.summary.mean[-1, -1]), float(held.summary.spread[-1, -1])
+    assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread
 
 
 def test_what_the_papers_print_stands_beside_ours() -> None:
     """Digits read in table 1 of Huang et al., MNIST, n = 128 and 4, and in table 4, n = 256 and m/r = 2."""
-    table = {line.key: line.theirs for line in find_figure("huang-table-1").lines}
+    table = {line.key: line.paper_values for line in find_figure("huang-table-1").lines}
     assert (table["joint"][3], table["full"][0], table["alone"][5]) == (0.8169, 0.4444, 0.7240)
-    assert {line.key: line.theirs for line in find_figure("huang-table-4").lines}["joint_256"][1] == 0.3930
-    columns = drawing(find_figure("huang-table-1"), _held("huang-table-1")).columns
+    assert {line.key: line.paper_values for line in find_figure("huang-table-4").lines}["joint_256"][
+        1
+    ] == 0.3930
+    columns = plot_figure(find_figure("huang-table-1"), _held("huang-table-1")).columns
     assert columns["joint_paper"][3] == 0.8169
     assert columns["joint_paper_high"][3] == pytest.approx(0.8169 + 0.0160)
     assert columns["joint_paper_low"][5] == pytest.approx(0.7423 - 0.0832)
@@ -98,31 +100,33 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
     of = find_figure("huang-table-1")
     held = _held(of.key)
     apart = [
-        abs(held.over_runs.mean[k, i] / theirs - 1.0)
+        abs(held.summary.mean[k, i] / theirs - 1.0)
         for k, line in enumerate(of.lines)
-        for i, theirs in enumerate(line.theirs)
+        for i, theirs in enumerate(line.paper_values)
         if theirs is not None
     ]
-    assert of.largest_difference(held) == pytest.approx(max(apart))
-    assert find_figure("epasto-figure-1").largest_difference(_held("epasto-figure-1")) is None
-    assert "prints no numbers" in said(find_figure("epasto-figure-1"), _held("epasto-figure-1"))
+    assert of.compute_largest_difference(held) == pytest.approx(max(apart))
+    assert find_figure("epasto-figure-1").compute_largest_difference(_held("epasto-figure-1")) is None
+    assert "prints no numbers" in describe_difference(
+        find_figure("epasto-figure-1"), _held("epasto-figure-1")
+    )
 
 
 def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
     """Amin et al., section 7: 2 to 8 users."""
-    cut = _held("amin-figure-3").over_runs.mean[0]
+    cut = _held("amin-figure-3").summary.mean[0]
     assert cut.min() >= 2.0
     assert cut.max() <= 8.0
-    assert find_figure("amin-figure-3").largest_difference(_held("amin-figure-3")) == 0.0
+    assert find_figure("amin-figure-3").compute_largest_difference(_held("amin-figure-3")) == 0.0
 
 
 def test_what_the_papers_say_in_words_holds() -> None:
     """Weights err least at every point of Epasto's figures; Amin's quantile is a tenth worse at most."""
     for key in ("epasto-figure-1", "epasto-figure-2"):
-        no_bound, best_bound, weights = _held(key).over_runs.mean
+        no_bound, best_bound, weights = _held(key).summary.mean
         assert np.all(weights < best_bound)
         assert np.all(best_bound < no_bound)
-    best, median, high = _held("amin-figure-1").over_runs.mean
+    best, median, high = _held("amin-figure-1").summary.mean
     assert np.all(best <= 1.1 * np.minimum(median, high))
 
 
@@ -134,11 +138,11 @@ def test_a_file_is_read_as_it_was_written() -> None:
     of = find_figure("amin-figure-3")
     found = of.compute()
     assert found is not None
-    text = found.written(of)
+    text = found.write(of)
     assert json.loads(text)["command"] == "make paper-figures"
-    again = Stored.read(of, text)
+    again = StoredRuns.read(of, text)
     assert again.values == found.values
-    np.testing.assert_allclose(again.over_runs.mean, found.over_runs.mean, rtol=1e-6)
+    np.testing.assert_allclose(again.summary.mean, found.summary.mean, rtol=1e-6)
 
 
 def test_the_documentation_is_made_of_the_list() -> None:
@@ -155,7 +159,7 @@ def test_every_figure_is_an_item_of_the_list() -> None:
     assert {(of.paper, re.split(" [(]|, ", of.item)[0]) for of in FIGURES} <= listed
 
 
-def _held(key: str) -> Stored:
+def _held(key: str) -> StoredRuns:
     found = find_figure(key).stored
     assert found is not None
     return found
@@ -174,16 +178,19 @@ def _made_pictures(first: tuple[int, ...]) -> list[File]:
 
 def test_pictures_that_are_brought_are_trained_on_beside_the_numbers_of_their_set() -> None:
     of = find_figure("huang-table-1")
-    assert of.brings is not None
-    made = of.brings.figure(_made_pictures(FIRST_LABELS["MNIST"]))
-    assert (made.data, [line.theirs for line in made.lines]) == ("MNIST", [line.theirs for line in of.lines])
-    found = made.run(4.0, 0)
+    assert of.own_data is not None
+    made = of.own_data.build_figure(_made_pictures(FIRST_LABELS["MNIST"]))
+    assert (made.dataset_name, [line.paper_values for line in made.lines]) == (
+        "MNIST",
+        [line.paper_values for line in of.lines],
+    )
+    found = made.run_once(4.0, 0)
     # Each class has a bright row of its own: learned from all without privacy, and hidden by an owner's noise.
     assert found["plain"] > 0.9
     assert found["joint_owner"] < 0.6
-    fashion = of.brings.figure(_made_pictures(FIRST_LABELS["FashionMNIST"]))
-    assert {line.key: line.theirs for line in fashion.lines}["joint"][3] == 0.6719
-    assert not any(line.theirs for line in of.brings.figure(_made_pictures((1,) * 10)).lines)
+    fashion = of.own_data.build_figure(_made_pictures(FIRST_LABELS["FashionMNIST"]))
+    assert {line.key: line.paper_values for line in fashion.lines}["joint"][3] == 0.6719
+    assert not any(line.paper_values for line in of.own_data.build_figure(_made_pictures((1,) * 10)).lines)
 
 
 def _made_reviews() -> list[File]:
@@ -198,11 +205,11 @@ def _made_reviews() -> list[File]:
 
 def test_reviews_that_are_brought_are_read_with_every_pair_of_dropped_levels() -> None:
     of = find_figure("epasto-table-1-drugs")
-    assert of.brings is not None
-    made = of.brings.figure(_made_reviews())
+    assert of.own_data is not None
+    made = of.own_data.build_figure(_made_reviews())
     found = made.compute(values=(1.0,))
     assert found is not None
-    assert found.ranges
+    assert found.has_ranges
     assert "6 pairs" in made.setting
     # One reading by hand: a column for each level but the first, and the best weights' error from the solver alone.
     rows = published.reviews(_made_reviews())
@@ -222,13 +229,16 @@ def test_reviews_that_are_brought_are_read_with_every_pair_of_dropped_levels() -
     assert found.low is not None
     assert found.high is not None
     assert (found.low[at, 0], found.high[at, 0]) == (min(weights), max(weights))
-    columns = drawing(made, found).columns
+    columns = plot_figure(made, found).columns
     assert columns["weights_low"][0] == min(weights)
     # What the paper prints is judged by how far it lies outside the range.
-    assert "outside the range of ours" in said(made, found)
-    assert found.nearest(at, 0, 1e-3) == min(weights)
-    assert found.nearest(at, 0, 1e9) == max(weights)
-    assert found.nearest(at, 0, (min(weights) + max(weights)) / 2.0) == (min(weights) + max(weights)) / 2.0
+    assert "outside the range of ours" in describe_difference(made, found)
+    assert found.choose_nearest(at, 0, 1e-3) == min(weights)
+    assert found.choose_nearest(at, 0, 1e9) == max(weights)
+    assert (
+        found.choose_nearest(at, 0, (min(weights) + max(weights)) / 2.0)
+        == (min(weights) + max(weights)) / 2.0
+    )
 
 
 def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:
@@ -257,11 +267,11 @@ def test_files_of_a_folder_are_computed_by_the_command(
 
 def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
     of = find_figure("amin-figure-1")
-    assert of.brings is not None
+    assert of.own_data is not None
     counts = np.array([1, 2, 3, 5, 40])
     lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
-    made = of.brings.figure([File("u.data", "\n".join(lines).encode())])
-    found = made.run(0.5, 0)
+    made = of.own_data.build_figure([File("u.data", "\n".join(lines).encode())])
+    found = made.run_once(0.5, 0)
     # By hand: a bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
     cut, scale = 39.0, 3.0 / 0.5
     assert found["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
@@ -271,23 +281,23 @@ def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
 
 def test_reviews_that_are_brought_are_learned_from_under_every_reading() -> None:
     of = find_figure("epasto-table-2")
-    assert of.brings is not None
+    assert of.own_data is not None
     rows = published.reviews(_made_reviews())
     median = np.median(rows.labels)
     above, at = (training_paper.prepare_classes(rows, ties) for ties in (False, True))
     assert (above.signs == 1).sum() == (rows.labels > median).sum() < (at.signs == 1).sum()
     assert (at.signs == 1).sum() == (rows.labels >= median).sum()
     assert above.num_features == 3  # Three levels and two, less one each.
-    found = of.brings.figure(_made_reviews()).compute(values=(5.0,))
+    found = of.own_data.build_figure(_made_reviews()).compute(values=(5.0,))
     assert found is not None
     assert found.low is not None
     assert found.high is not None
     by_line = {line.key: row for row, line in enumerate(of.lines)}
     row = by_line["weights_30"]
-    assert found.low[row, 0] < found.over_runs.mean[row, 0] < found.high[row, 0]
-    assert math.isnan(found.over_runs.mean[by_line["cap_30"], 0])  # The table has one column without a bound.
+    assert found.low[row, 0] < found.summary.mean[row, 0] < found.high[row, 0]
+    assert math.isnan(found.summary.mean[by_line["cap_30"], 0])  # The table has one column without a bound.
     # Digits read in the paper's table 2.
-    assert [line.theirs for line in of.lines if line.key == "weights_40"] == [
+    assert [line.paper_values for line in of.lines if line.key == "weights_40"] == [
         (0.433, 0.469, 0.510, 0.551, 2.611)
     ]
 
@@ -297,20 +307,22 @@ def test_a_recommender_is_trained_on_ratings_that_are_brought() -> None:
     rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
     files = [File("ratings.dat", "\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows).encode())]
     first, third = find_figure("krichene-figure-1"), find_figure("krichene-figure-3")
-    assert first.brings is not None
-    assert third.brings is not None
-    made = first.brings.figure(files)
+    assert first.own_data is not None
+    assert third.own_data is not None
+    made = first.own_data.build_figure(files)
     assert "960 ratings of 40 films by 80 users" in made.setting
-    found = made.run(20.0, 0)
+    found = made.run_once(20.0, 0)
     assert set(found) == {line.key for line in made.lines}
     # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.
     assert all(1.0 < error < 4.0 for error in found.values())
     # Both figures meet at the paper's μ = 1/4.
-    assert third.brings.figure(files).run(0.25, 0)["adaptive_20"] == pytest.approx(found["adaptive"])
+    assert third.own_data.build_figure(files).run_once(0.25, 0)["adaptive_20"] == pytest.approx(
+        found["adaptive"]
+    )
     fifths, gains = find_figure("krichene-figure-4"), find_figure("krichene-figure-9")
-    assert fifths.brings is not None
-    assert gains.brings is not None
-    rarest = fifths.brings.figure(files).run(1.0, 0)
-    assert gains.brings.figure(files).run(1.0, 0)["gain_1"] == pytest.approx(
+    assert fifths.own_data is not None
+    assert gains.own_data is not None
+    rarest = fifths.own_data.build_figure(files).run_once(1.0, 0)
+    assert gains.own_data.build_figure(files).run_once(1.0, 0)["gain_1"] == pytest.approx(
         1 - rarest["adaptive"] / rarest["tail"]
     )

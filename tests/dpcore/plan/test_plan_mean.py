@@ -51,7 +51,7 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
     for epsilon in (0.3, 1.0, 4.0):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
-        ).found.cap
+        ).solution.cap
         asked = PlanParameters(epsilon, "mean within 1", lower=0.0, upper=100.0, **setting)
         (alone,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
         assert alone.bound == own.max_contributions
@@ -160,10 +160,10 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         data = to_dataset(frame, user="u", value="v", disclosure="public")
         asked = PlanParameters(1.0, "users; rows; sum; mean", lower=0.0, upper=10.0, **choose_defaults(data))
         said = build_answer(data, asked)
-        assert said.found.split.certificate.relative_gap <= 1e-4
-        assert not said.found.planned[3].has_all_bounds
-        assert all(math.isfinite(line.error) for line in said.found.lines)
-        mean = said.found.lines[3]
+        assert said.solution.split.certificate.relative_gap <= 1e-4
+        assert not said.solution.planned[3].has_all_bounds
+        assert all(math.isfinite(line.error) for line in said.solution.lines)
+        mean = said.solution.lines[3]
         own = private_counts.best_cap(
             dataclasses.replace(table.build_mean_problem(data, asked)[0], epsilon=mean.amount)
         )

@@ -29,7 +29,7 @@ from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weightin
 USERS = Neighbours.ADD_OR_REMOVE_USER
 BOTH = (USERS, Neighbours.REPLACE_USER)
 SETTING = ReleaseSetting(Released.QUANTILE, 1.0, USERS)
-GAUSSIAN = dataclasses.replace(SETTING, released=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+GAUSSIAN = dataclasses.replace(SETTING, statistic=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
 EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 

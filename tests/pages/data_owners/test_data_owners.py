@@ -73,7 +73,7 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
         "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays at ε = 1, "
         "δ = 0.00001, 7,850 shared and no personal parameters." in told.detail
     )
-    assert (told.numbers[0].text, told.numbers[0].copied) == ("37", "37")
+    assert (told.numbers[0].text, told.numbers[0].text_to_copy) == ("37", "37")
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
@@ -99,7 +99,7 @@ def test_every_regime_has_its_headline() -> None:
     single = words.write_headline(found_of(owners=1))
     assert single == "One owner has nobody to join: alone and together are the same problem."
     assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
-    assert build_answer(LINES, never.parameters, never).good_enough == ""
+    assert build_answer(LINES, never.parameters, never).near_optimal == ""
 
 
 def test_what_the_theorem_does_not_cover_is_said() -> None:
@@ -112,7 +112,7 @@ def test_what_the_theorem_does_not_cover_is_said() -> None:
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     found = found_of()
     assert (
-        build_answer(LINES, found.parameters, found).good_enough
+        build_answer(LINES, found.parameters, found).near_optimal
         == "it pays from 37 owners, ε = 0.537, or 29 records each."
     )
     for records, pays in ((29, True), (28, False)):
@@ -120,13 +120,13 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
         assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(crossings.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
-    assert f"or up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).good_enough
+    assert f"or up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).near_optimal
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
         assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     # Without a shared part joining never stops to pay.
     free = found_of(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
-    assert build_answer(LINES, free.parameters, free).good_enough.endswith("or any number of records each.")
+    assert build_answer(LINES, free.parameters, free).near_optimal.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
@@ -219,14 +219,14 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     outside = plots.plot_regime_map(found_of(owners=10**6)).items[-1]
     assert isinstance(outside, Mark)
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
-    assert "Owners, n: 1,000,000" in outside.also
+    assert "Owners, n: 1,000,000" in outside.hover_text
     assert (
         plots.plot_regime_map(found_of(x_axis=MapAxis.SHARED, y_axis=MapAxis.RECORDS)).x.heading
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, grid = found.map.vacuous, regions.Grid.of(whole.drawn["x"], whole.drawn["y"])
-    np.testing.assert_array_equal(grid.of_column(whole.drawn["vacuous"]) != 0.0, mask)
+    mask, grid = found.map.vacuous, regions.Grid.of(whole.all_columns["x"], whole.all_columns["y"])
+    np.testing.assert_array_equal(grid.of_column(whole.all_columns["vacuous"]) != 0.0, mask)
     rectangles = regions.rectangles(mask, grid)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]

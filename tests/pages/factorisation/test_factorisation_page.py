@@ -244,7 +244,7 @@ def trained() -> AppTest:
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     said = answer.build_answer(None, ASKED)
-    expected = said.found
+    expected = said.solution
     assert said.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
     assert (shown["label"], shown["value"]) == (said.numbers[0].label, said.numbers[0].text)

@@ -123,7 +123,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 
 
 def test_the_range_of_good_caps_is_what_it_says():
-    view = answered(SAMPLE.histogram).found
+    view = answered(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
     allowed = 1.05**2 * view.comparison.cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)

@@ -99,7 +99,7 @@ def same(drawn: object, computed: np.ndarray) -> bool:
 
 def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningFound, Answer]:
     one = learning_answer.build_answer(dataset, parameters)
-    return one.found, one
+    return one.solution, one
 
 
 def words_of(one: Answer) -> str:
@@ -228,11 +228,11 @@ def test_a_bound_above_one_is_said_to_promise_nothing():
 def test_the_card_has_one_number_to_copy_and_its_parts():
     view, one = answered(LearningParameters(1.0))
     best = view.choice
-    assert one.numbers[0].copied == str(best.max_contributions)
+    assert one.numbers[0].text_to_copy == str(best.max_contributions)
     assert one.numbers[1].text == wording.number(best.total)
     assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
     low, high = view.within
-    assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
+    assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.near_optimal
 
 
 def test_private_data_say_what_a_cap_leaks():
@@ -530,7 +530,7 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
         document = json.loads(one.choice())
-        assert document["answer"]["max_contributions"] == one.found.choice.max_contributions
+        assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
     assert layouts[0] == layouts[1]
 
 

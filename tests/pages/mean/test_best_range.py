@@ -32,7 +32,7 @@ FIGURES = ("mean-range-upper", "mean-range-lower")
 def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
     asked = MeanParameters(epsilon, lower, upper, **usual(brought) | more)
     answer = build_answer(brought, asked)
-    return answer, ranges.ranges(brought, answer.found, asked)
+    return answer, ranges.ranges(brought, answer.solution, asked)
 
 
 def by_hand(

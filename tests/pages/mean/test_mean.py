@@ -119,7 +119,7 @@ def on(brought: Dataset, **fields):
 def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanFound, Answer]:
     """What the page computes and says, without the page."""
     made = mean_answered(brought, parameters)
-    return made.found, made
+    return made.solution, made
 
 
 def said(of: Answer) -> str:
@@ -243,7 +243,7 @@ def test_the_facts_of_the_card_by_hand():
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
-    assert f"{close[0]} to {close[-1]} rows, within" in shown.good_enough
+    assert f"{close[0]} to {close[-1]} rows, within" in shown.near_optimal
     sampling, noise = parts(best)
     assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} noise)"
 

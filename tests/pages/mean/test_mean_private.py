@@ -122,7 +122,7 @@ def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     made = build_answer(private, parameters)
-    view = made.found
+    view = made.solution
     choice = json.loads(mean_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value

@@ -182,9 +182,9 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         one = answer_of(found)
         expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
         assert found.comparison.recommendation[0] == expected
-        assert one.numbers[0].copied == wording.digits(expected)
+        assert one.numbers[0].text_to_copy == wording.digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
-        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
+        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.near_optimal
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
         power = wording.entered(expected)

@@ -213,7 +213,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
     assert words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in drawn(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
-    assert card(view, SHOP).numbers[0].copied == str(view.pair.max_groups)
+    assert card(view, SHOP).numbers[0].text_to_copy == str(view.pair.max_groups)
 
 
 def test_groups_of_use_are_counted() -> None:
@@ -389,10 +389,10 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
     said = methods.of_distribution(view.parameters, view.pair, found)
-    assert f"at most {view.choice.max_groups} groups" in said.found
-    assert f"is about {told.numbers[1].text}" in said.found
+    assert f"at most {view.choice.max_groups} groups" in said.sentences
+    assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same mixture of pairs" in said.rule
-    assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
+    assert methods.of_distribution(nothing.parameters, nothing.pair, found).empty_sentence.endswith(
         "nothing was released."
     )
     choice = choice_of(view, found)

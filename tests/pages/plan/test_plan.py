@@ -96,7 +96,7 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     said = build_answer(SHOP, asked, solve(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
-    assert said.found.planned[said.found.most_expensive].line.label.lower() in said.detail.lower()
+    assert said.solution.planned[said.solution.most_expensive].line.label.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, text, Objective.REACH, program=Program.OPENDP)
@@ -155,7 +155,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         said = build_answer(nasty, asked, solve(nasty, asked))
         assert said.headline in shown_texts(at)
         assert metrics_of(at)[0].value == said.numbers[0].text
-        assert all(math.isfinite(line.error) for line in said.found.lines)
+        assert all(math.isfinite(line.error) for line in said.solution.lines)
     assert "Never reached: mean" in shown_texts(at).replace("*", "")
     for text, sentence in (
         ("rows; rows within 3", "Rows stands there twice"),

@@ -96,7 +96,7 @@ def words_of(found: Answer) -> str:
     """All that a card says."""
     numbers = [f"{one.label} {one.text} {one.note}" for one in found.numbers]
     facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
-    return "\n".join([found.headline, found.detail, *numbers, *facts, *found.assumed])
+    return "\n".join([found.headline, found.detail, *numbers, *facts, *found.all_assumptions])
 
 
 def test_the_exact_curve_is_that_of_the_law():
@@ -137,7 +137,7 @@ def test_card_says_what_it_costs_and_in_all():
     text = words_of(found)
     assert found.headline == "Choose the number directly."
     assert found.numbers[0].text == words.brief(view.direct.median)
-    assert float(found.numbers[0].copied) == pytest.approx(view.direct.median, rel=0.05)
+    assert float(found.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
     assert [one.value for one in found.numbers] == [
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip

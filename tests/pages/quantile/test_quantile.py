@@ -246,7 +246,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
         shown.append(
             [(one.x.limits, one.y.limits) for one in (near, paper)] + [error.x.limits, density.x.limits]
         )
-        (unbounded,) = (item.at for item in error.items if isinstance(item, Level))
+        (unbounded,) = (item.value for item in error.items if isinstance(item, Level))
         drawn = [*np.asarray(error.columns["expected_rank_error"]), unbounded]
         low, high = error.y.limits
         # The next 1, 2 or 5 is at most 2.5 times as far, times the margin of a tenth.
@@ -329,7 +329,7 @@ def test_degenerate_data_are_answered():
         few = cached.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
         first = core.compute(parameters, few, cached.first_search(few, parameters.asked))
         for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
-            window, widest = core.window(found.found)
+            window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in found.plots.values():
                 assert plotly_figures.figure(make()).data

@@ -670,4 +670,4 @@ def test_no_trace_has_more_than_500_points():
     ],
 )
 def test_limits_are_whole_powers_of_ten(values, expected):
-    assert axes.rounded_limits(np.array(values)) == pytest.approx(expected)
+    assert axes.round_to_powers(np.array(values)) == pytest.approx(expected)

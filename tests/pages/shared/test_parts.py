@@ -117,7 +117,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_classes_of_sizes_hold_all_users_and_rows(name):
     histogram = HISTOGRAMS[name]
-    columns = distribution.class_columns(histogram)
+    columns = distribution.tabulate_classes(histogram)
     assert len(columns["rows_per_user"]) <= 13
     seen = 0
     for words, users, rows in zip(columns["rows_per_user"], columns["users"], columns["rows"], strict=True):
@@ -131,12 +131,12 @@ def test_classes_of_sizes_hold_all_users_and_rows(name):
     assert seen == histogram.sizes.size
     assert sum(columns["share_of_users"]) == pytest.approx(1.0)
     assert sum(columns["share_of_rows"]) == pytest.approx(1.0)
-    assert distribution.classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
+    assert distribution.plot_classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
 
 
 def test_binned_counts_keep_the_number_of_users():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.count_columns(histogram)
+    columns = distribution.tabulate_counts(histogram)
     assert columns["size"].size < 100
     # Users per size, averaged over a bin, fall with the size as i^-1.5 does.
     slope = np.polyfit(np.log(columns["size"][:60]), np.log(columns["users"][:60]), 1)[0]
@@ -145,7 +145,7 @@ def test_binned_counts_keep_the_number_of_users():
 
 def test_the_tail_thinned_out_is_the_tail():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.tail_columns(histogram)
+    columns = distribution.tabulate_tail(histogram)
     for size, share in zip(columns["size"], columns["share_of_users"], strict=True):
         at_least = histogram.users[histogram.sizes >= size].sum()
         assert share == pytest.approx(at_least / histogram.num_users)

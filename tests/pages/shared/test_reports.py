@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.answer.methods import Chosen
+from dpcore.answer.methods import ChoiceSource
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
@@ -145,7 +145,7 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     assert re.findall(r"\\citep(?:\[[^\]]*\])?\{(\w+)\}", methods.latex)
     # Of private data the same question says nothing that these data say.
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
-    if methods.chosen is Chosen.ON_DATA:
+    if methods.chosen is ChoiceSource.COMPUTED:
         assert methods.found not in hidden._marked
         assert "not cover that choice" in hidden.text
     assert hidden.shown is Disclosure.PUBLIC

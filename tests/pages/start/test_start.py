@@ -67,12 +67,12 @@ def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
 def test_of_a_single_count_nothing_is_said_where_its_bound_is_the_same_or_none():
     once = Dataset("one row each", "", Disclosure.PUBLIC, ContributionHistogram([1], [1000]))
     said = build_answer(once, StartParameters(1.0))
-    assert said.found.single_count_bound == said.found.best.max_total == 1.0
+    assert said.solution.single_count_bound == said.solution.best.max_total == 1.0
     assert "single count" not in said.detail
     few = build_answer(
         dataclasses.replace(once, histogram=ContributionHistogram([3], [1])), StartParameters(0.01)
     )
-    assert few.found.single_count_bound == 0.0
+    assert few.solution.single_count_bound == 0.0
     assert "single count" not in few.detail
 
 
@@ -198,11 +198,11 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
     alone = build_answer(few, StartParameters(0.01))
     assert "every bound gives more noise than count" in alone.headline
-    assert (alone.numbers, alone.parts) == ((), ())
+    assert (alone.numbers, alone.error_parts) == ((), ())
     assert "With **" not in alone.detail
     plot = alone.plots["start-tradeoff"]()
     assert {trace.name for trace in plotly_figures.figure(plot).data} == {"Bias", "Noise", "Expected error"}
-    assert plot.handle.best is None
+    assert plot.handle.best_value is None
 
 
 def test_three_answers_lead_to_a_page_with_the_data_in_use():

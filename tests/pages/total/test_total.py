@@ -127,7 +127,7 @@ def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
     best = t[np.argmin(50.0 - t + t / epsilon * np.exp(-(50.0 - t) * epsilon / t))]
     low, high = answer.plots["total-error"]().x.limits
     assert low <= best < 50.0 < high
-    assert answer.found.bound == best
+    assert answer.solution.bound == best
 
 
 def test_the_default_sample_is_answered_by_the_core():

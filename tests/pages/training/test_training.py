@@ -239,7 +239,7 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
         assert said.headline == headline
         if found.is_useless:
             assert said.numbers[0].label == "Loss, users held out"  # no bound is recommended
-            assert not said.good_enough
+            assert not said.near_optimal
             assert "Every curve lies beyond" in str(
                 plotly_figures.figure(plots.plot_bounds(found, Measure.LOSS, Over.ROWS)).layout
             )

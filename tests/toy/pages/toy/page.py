@@ -43,7 +43,7 @@ def body(places: layout.Places) -> None:
 
 def simulate(answer: Answer) -> None:
     """Work beside the page."""
-    key, heavy, epsilon = QUESTION.key("job"), answer.found, answer.parameters.epsilon
+    key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         asked = (data.digest, answer.parameters)
         jobs.start(key, asked, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
