@@ -67,8 +67,8 @@ class Question:
         by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
             page proposes the same.
         with_data: Settings that must be said where data are given, and say nothing of data that are generated.
-        labelled: Module of the package whose ``of_table`` makes of a table with a label what the question takes; empty
-            where the question is about how many rows users have.
+        labelled: Module of the package whose ``read_labelled_table`` makes of a table with a label what the question
+            takes; empty where the question is about how many rows users have.
     """
 
     of: str
@@ -201,7 +201,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     if problems:
         raise InvalidInput(problems)
     if asked.by_data:
-        usual = importlib.import_module(f"dpcore.{asked.of}").usual(brought)
+        usual = importlib.import_module(f"dpcore.{asked.of}").choose_defaults(brought)
         unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
     answer = build_answer(brought, parameters)
@@ -222,7 +222,7 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     from dpcore.dataset import Dataset
 
     if asked.labelled and not isinstance(data, Dataset):
-        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").of_table
+        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").read_labelled_table
         return of_labels(made, data, **columns)
     dataset = to_dataset(data, **{key: columns[key] for key in columns if key not in OF_LABELS})
     _refuse_lacking(asked, dataset, columns)
@@ -418,7 +418,7 @@ def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
         if name == "source" and asked.source:
             which += f" Where data are given it is {asked.source!r} by default."
         if name in asked.by_data:
-            which += " By default it follows from the data: see `usual`."
+            which += " By default it follows from the data: see `choose_defaults`."
         if name in asked.with_data:
             which += " It must be said where data are given."
         lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")

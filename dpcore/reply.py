@@ -20,7 +20,7 @@ from dpcore.common.errors import refusal
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script
-from dpcore.report.markup import plain_text
+from dpcore.report.markup import to_plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class Figures(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         from dpcore.report import plotly_figures  # Plotly, which nothing else here needs
 
-        return plotly_figures.on_white(self._answer.plots[key]())
+        return plotly_figures.draw_on_white(self._answer.plots[key]())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answer.plots)
@@ -87,7 +87,7 @@ class Reply:
 
     def __str__(self) -> str:
         """Headline, the number with its error, what is good enough, and the label."""
-        return "\n".join(plain_text(line) for line in str(self.answer).splitlines())
+        return "\n".join(to_plain_text(line) for line in str(self.answer).splitlines())
 
     __repr__ = __str__
 
@@ -248,7 +248,7 @@ class Reply:
             )
         if isinstance(asked, drawing.Lacking):
             named = " ".join(f"{name}=…" for name in asked.settings)
-            raise refusal(plain_text(asked.said).rstrip("."), remedy=named)
+            raise refusal(to_plain_text(asked.said).rstrip("."), remedy=named)
         return asked
 
     def reply_with_release(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
@@ -271,23 +271,23 @@ class Reply:
         from dpcore.report import plotly_figures, report_html
 
         report = self._report()
-        drawings = [plotly_figures.figure(make()) for make in self.answer.plots.values()]
+        drawings = [plotly_figures.draw(make()) for make in self.answer.plots.values()]
         keys = [figure.key for figure in report.figures]
-        text = report_html.report_html(report, dict(zip(keys, drawings, strict=True)))
+        text = report_html.write_report_html(report, dict(zip(keys, drawings, strict=True)))
         Path(path).write_text(text, encoding="utf-8")
         return Path(path)
 
     def to_json(self) -> str:
         """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
-        return document.report_json(self._report())
+        return document.write_report_json(self._report())
 
     def script(self) -> str:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
             raise refusal("a script is written of a data set; these data are of another kind")
-        source = script.Source(self.data, rows=True, disclosure=self.answer.disclosure)
+        source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made = datetime.now(UTC)
-        return script.of_answer(
+        return script.write_script(
             self._title, self.answer.parameters, source, self.package, made, False, self.call
         )
 
@@ -296,13 +296,13 @@ class Reply:
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
-        return content.of_answer(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
+        return content.build_report(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
 
     def _repr_html_(self) -> str:
         """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
 
         def said(text: str) -> str:
-            return html.escape(plain_text(text))
+            return html.escape(to_plain_text(text))
 
         answer = self.answer
         rows = "".join(

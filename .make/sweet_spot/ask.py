@@ -24,7 +24,7 @@ DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
-SETTINGS = f"; a file *{settings_file.ENDING} holds settings by the names below, which options overrule"
+SETTINGS = f"; a file *{settings_file.SUFFIX} holds settings by the names below, which options overrule"
 
 
 LABELLED = "a text table with a label and features in each row"
@@ -73,7 +73,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     }
     settings |= {key: _by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
     refuse_to_overwrite(paths, "--report", report)
-    held = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
+    held = [path for path in paths if path.lower().endswith(settings_file.SUFFIX)]
     paths = [path for path in paths if path not in held]
     if (
         not paths
@@ -157,7 +157,7 @@ def _held(paths: list[str]) -> dict[str, Any]:
     """The settings in a file."""
     if len(paths) > 1:
         raise refusal(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
-    return settings_file.read(paths[0]) if paths else {}
+    return settings_file.read_settings(paths[0]) if paths else {}
 
 
 def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:

@@ -12,7 +12,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.gap_examples.compare import Comparison, compute_noise_ratio
 from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean.files import error_parts
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
@@ -28,7 +28,7 @@ def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
         disclosure: Of the data behind it.
     """
     histogram = problem.histogram
-    return columns_csv(
+    return write_columns(
         {
             "size": histogram.sizes,
             "users": histogram.users,

@@ -14,7 +14,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.parameters import assumptions
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
@@ -35,7 +35,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
     """
     sizes = problem.histogram.sizes
     row_weight = mean.user_weight(problem, threshold, sizes)
-    return columns_csv(
+    return write_columns(
         {
             "size": sizes,
             "users": problem.histogram.users,
@@ -66,7 +66,7 @@ def pair_weights_csv(
     """
     sizes = problem.histogram.sizes
     kept = mean.growth(problem, threshold).in_rows(threshold, sizes.astype(np.float64))
-    return columns_csv(
+    return write_columns(
         {
             "size": sizes,
             "users": problem.histogram.users,

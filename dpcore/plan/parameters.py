@@ -33,7 +33,7 @@ class Objective(enum.Enum):
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the default assumptions on a mean among the lines for these data, as `dpcore.mean.usual` does."""
-    return {name: value for name, value in mean.usual(dataset).items() if name != "counts"}
+    return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Relation(enum.Enum):
         return privacy.Neighbours.ADD_OR_REMOVE_USER
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     """What holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
     return {"user_share": ASSUMED_SHARE}
 

@@ -15,7 +15,7 @@ from dpcore.quantile import mechanism
 from dpcore.quantile.mechanism import QuantileOutput, WeightKind
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import QuantileParameters
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(
@@ -44,7 +44,7 @@ def weights_csv(
         "rows_kept": kept,
         "row_weight": weight / float(histogram.kept_rows(bound)),
     }
-    return columns_csv(columns, disclosure)
+    return write_columns(columns, disclosure)
 
 
 def choice_json(

@@ -52,7 +52,7 @@ class BoundFrom(enum.Enum):
     COUNTS = "counts"
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     """What holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
 
     A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes

@@ -67,7 +67,7 @@ class TrainingData:
         return float(values.min()), float(values.max())
 
 
-def read_training_table(
+def read_labelled_table(
     table: Table,
     design: Design,
     disclosure: Disclosure,

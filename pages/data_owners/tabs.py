@@ -66,7 +66,7 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
     """What the page contributes to its report, with what training has found, if any."""
 
     def entered(code: Code, source: Source, public_only: bool) -> str:
-        kind = code.of(answer.disclosure)
+        kind = code.write(answer.disclosure)
         return f"data = {kind}  # The settings hold the owners; this is what kind of numbers they are."
 
     found, parameters, summary = answer.solution, answer.parameters, None
@@ -76,7 +76,7 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
         asked.append("own_cap")
     else:
         asked, summary = ["owners", "records", *asked], words.summarise_owners(found)
-        source = replace(source, disclosure=answer.disclosure, cell=entered)
+        source = replace(source, disclosure=answer.disclosure, write_cell=entered)
     if parameters.unit is Unit.USER:
         asked.append("records_per_user")
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)

@@ -167,7 +167,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
     own = parameters.source is RatingSource.DATA
     source = take_away.source(rows=True, disclosure=kind)
     if not own:
-        source = replace(take_away.source(disclosure=kind), cell=_generated_cell)
+        source = replace(take_away.source(disclosure=kind), write_cell=_generated_cell)
     descent = parameters.algorithm is Algorithm.DESCENT
     unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), *NOT_ANSWERED}
     asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))

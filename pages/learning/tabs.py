@@ -81,7 +81,7 @@ def show_capped(answer: Answer) -> None:
         "Who loses rows (CSV)",
         "learning_capped.csv",
         answer.disclosure,
-        lambda: csv_files.columns_csv(columns, answer.disclosure, notes),
+        lambda: csv_files.write_columns(columns, answer.disclosure, notes),
         quiet=True,
     )
     cards.label(answer.disclosure)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, usual
+from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, choose_defaults
 from pages.shared.base.question import Facet, Field, From, Question, of_values, public, range_end
 from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
@@ -19,7 +19,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     A release proposes no bounds.
     """
     found: dict[str, Any] = {}
-    for name, value in usual(data).items():
+    for name, value in choose_defaults(data).items():
         asked_anew = data.is_private and name != "target"
         if asked_anew or now[name] == now[f"{name}_proposed"]:
             found |= {name: value, f"{name}_proposed": value}

@@ -137,7 +137,8 @@ def show_files(answer: Answer) -> None:
     )
     own = session.dataset() if parameters.source is TaskSource.DATA else None
     source = replace(
-        take_away.source(rows=True, disclosure=disclosure), cell=_generated_cell if own is None else None
+        take_away.source(rows=True, disclosure=disclosure),
+        write_cell=_generated_cell if own is None else None,
     )
     take_away.draw(
         "many_tasks",

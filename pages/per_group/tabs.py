@@ -81,13 +81,13 @@ def show_files(answer: Answer, data: Dataset) -> None:
 
 def data_cell(code: Code, source: Source, public_only: bool) -> str:
     """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
-    code.use("pair_distribution", "dpcore.data")
+    code.import_name("pair_distribution", "dpcore.data")
     name = f"{figures.file_name('pair_distribution', source.dataset.provenance)}.json"
-    code.use("Path", "pathlib")
+    code.import_name("Path", "pathlib")
     return (
         "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
         f"FILE = Path({name!r})\n"
-        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.of(source.dataset.disclosure)})"
+        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
     )
 
 
@@ -97,7 +97,7 @@ def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
     sizes = answer.solution.problem.sizes
     held = pair_distribution.fits(sizes)
     if held:
-        source = Source(data, rows=True, cell=data_cell)
+        source = Source(data, needs_rows=True, write_cell=data_cell)
         take_away.draw(
             "per_group",
             data.provenance,

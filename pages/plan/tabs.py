@@ -81,7 +81,7 @@ def show_files(data: Dataset, answer: Answer) -> None:
         answer.methods,
         f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*.",
     )
-    if not settings_file.reads_back(data):
+    if not settings_file.can_read_again(data):
         return
     st.markdown(
         "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml data.csv` "
@@ -96,6 +96,6 @@ def settings_of(data: Dataset, answer: Answer) -> str:
     assert call is not None
     name, settings = call
     by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    return settings_file.text(
+    return settings_file.write_settings(
         (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
     )

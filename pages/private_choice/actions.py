@@ -380,7 +380,7 @@ def _copy_in_use(data: Dataset) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = csv_files.histogram_csv(data)
+            content = csv_files.write_histogram(data)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
             st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
             st.page_link(

@@ -18,7 +18,7 @@ from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line
 from dpcore.report.literals import Code
-from dpcore.report.script import Source, table_cell
+from dpcore.report.script import Source, write_table_cell
 from pages.regression import inputs, release, work
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
@@ -137,12 +137,12 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if is_generated:
             return "data = None  # Features, labels and owners are generated, as the settings say."
-        return table_cell(code, source, public_only, loaded.design, "dpcore.regression")
+        return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression")
 
     is_generated = answer.parameters.source is DataSource.GENERATED
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
     asked += GENERATOR_FIELDS if is_generated else ()
-    source = Source(answer.solution.data, rows=True, cell=cell)
+    source = Source(answer.solution.data, needs_rows=True, write_cell=cell)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked))
     return replace(of, releases=_released(made, ledger))
 

@@ -70,7 +70,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.columns_csv(strategies.point_columns(points), data.provenance, notes),
+            lambda: csv_files.write_columns(strategies.point_columns(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)

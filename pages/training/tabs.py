@@ -14,7 +14,7 @@ from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.report.content import Line
 from dpcore.report.literals import Code
-from dpcore.report.script import Source, table_cell
+from dpcore.report.script import Source, write_table_cell
 from dpcore.training import files
 from dpcore.training.answer import TrainingSolution, words
 from dpcore.training.answer.methods import write_methods
@@ -124,10 +124,10 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if entered is not DataSource.UPLOAD:
             return "data = None  # The settings name the sample, or say how the data are generated."
-        code.use("TrainingData", "dpcore.training.training_data")
-        code.use("scaling_of", "dpcore.training.rows")
+        code.import_name("TrainingData", "dpcore.training.training_data")
+        code.import_name("scaling_of", "dpcore.training.rows")
         return (
-            f"{table_cell(code, source, public_only, data.design)}\n"
+            f"{write_table_cell(code, source, public_only, data.design)}\n"
             f"ranges = {dict(data.ranges)!r}\n"
             "scaling = scaling_of(data, design, ranges)\n"
             "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
@@ -136,7 +136,7 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
     data, entered = answer.solution.data, answer.parameters.source
     names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
     names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
-    source = Source(data.dataset, rows=True, cell=cell)
+    source = Source(data.dataset, needs_rows=True, write_cell=cell)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*names))
     return replace(of, releases=_released(made, ledger))
 

@@ -80,7 +80,7 @@ def show_details(data: Dataset) -> None:
     heaviest.show(data)
     st.caption(plain(data.source, 400))
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.histogram_csv(data)
+        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.write_histogram(data)
     )
 
 

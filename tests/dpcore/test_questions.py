@@ -354,8 +354,8 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     plots = [[make() for make in answer.plots.values()] for answer in answers]
     plots.append([regression_plots.directions(regression.found, "ours")])
     # White paper has other colours, and the same traces: the first plot of each.
-    figures = [plotly_figures.figure(plot) for of in plots for plot in of]
-    for drawn in (*figures, *(plotly_figures.on_white(of[0]) for of in plots)):
+    figures = [plotly_figures.draw(plot) for of in plots for plot in of]
+    for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
         plain = json.loads(to_json(drawn, validate=False))
         assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
 

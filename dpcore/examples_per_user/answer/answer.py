@@ -12,7 +12,7 @@ from dpcore.examples_per_user.answer.code import write_programs
 from dpcore.examples_per_user.answer.found import NOT_COMPARED, ExamplesSolution, solve
 from dpcore.examples_per_user.answer.methods import write_methods
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
-from dpcore.report.csv_files import columns_csv, public_inputs
+from dpcore.report.csv_files import list_public_inputs, write_columns
 
 
 def build_answer(
@@ -58,14 +58,14 @@ def build_answer(
         make_methods=lambda: write_methods(solution, dataset),
         choice=lambda: write_choice(dataset, solution),
         files={
-            "examples_per_user.csv": lambda: columns_csv(
+            "examples_per_user.csv": lambda: write_columns(
                 {
                     f"{sampling.value}_{name}" if name != "bound" else name: values
                     for sampling, tried_options in solution.options.options_by_sampling.items()
                     for name, values in options.build_columns(tried_options).items()
                 },
                 disclosure,
-                public_inputs(to_fields(parameters)),
+                list_public_inputs(to_fields(parameters)),
             )
         },
     )

@@ -22,7 +22,7 @@ from dpcore.factorisation.answer.found import (
     judge as judge,
 )
 from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, ModelKind, StudyResult
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line, summarise_dataset
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
@@ -300,7 +300,7 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
     """Summarise the ratings for a report: what they are, and how many."""
     ratings, disclosure = solution.table.ratings, solution.table.disclosure
     data_lines_of_report = (
-        (Line("Data", "generated ratings", disclosure),) if dataset is None else data_lines(dataset)
+        (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
     )
     sizes = (("Users", ratings.num_users), ("Items", ratings.num_items), ("Ratings", ratings.num_ratings))
     return (

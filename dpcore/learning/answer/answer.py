@@ -13,7 +13,7 @@ from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
 from dpcore.learning.error_bound import NEIGHBOURS
-from dpcore.report.csv_files import columns_csv, public_inputs
+from dpcore.report.csv_files import list_public_inputs, write_columns
 
 
 def build_answer(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
@@ -50,8 +50,8 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         make_methods=lambda: methods(of, data, parameters),
         choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
         files={
-            "learning_curves.csv": lambda: columns_csv(
-                of.curves, data.provenance, public_inputs(to_fields(parameters))
+            "learning_curves.csv": lambda: write_columns(
+                of.curves, data.provenance, list_public_inputs(to_fields(parameters))
             )
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),

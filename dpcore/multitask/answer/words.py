@@ -20,7 +20,7 @@ from dpcore.multitask.bounds import Bucket, certify_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line, summarise_dataset
 
 FIT_SENTENCES = {
     BudgetFit.CLIPPED: "Users above their budget are then scaled down to it.",
@@ -403,6 +403,8 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
         )
     ]
     data_lines_of_report = (
-        (Line("Data", "generated users and tasks", disclosure),) if dataset is None else data_lines(dataset)
+        (Line("Data", "generated users and tasks", disclosure),)
+        if dataset is None
+        else summarise_dataset(dataset)
     )
     return (*data_lines_of_report, *lines)

@@ -12,7 +12,7 @@ from dpcore.answer import Answer
 from dpcore.answer.parts import STYLES
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, file_name, kind_of
-from dpcore.report.plotly_figures import LINES
+from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, number_elements
 from pages.shared.fields import fields
@@ -91,7 +91,7 @@ def _words(card: Answer, key: str, draws: bool) -> None:
     if card.numbers:
         number, *others = card.numbers
         error = (others[0].label, others[0].text, others[0].note) if others else None
-        parts = [(part.name, part.text, LINES[STYLES[part.name]]["color"]) for part in card.error_parts]
+        parts = [(part.name, part.text, LINE_STYLES[STYLES[part.name]]["color"]) for part in card.error_parts]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
         copied = "" if is_cost else number.text_to_copy

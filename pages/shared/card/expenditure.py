@@ -10,7 +10,7 @@ from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.report.content import Line
-from dpcore.report.markup import literal
+from dpcore.report.markup import escape_markdown
 
 IN_THIS_WINDOW = (
     "Counted in this window alone: another tab, a page that is loaded anew, and a file with one row more or less begin "
@@ -61,7 +61,7 @@ def released_lines(
     """
     lines = (
         Line(
-            literal(name),
+            escape_markdown(name),
             wording.number(float(value), 4),
             Disclosure.DP_RELEASE,
             note,

@@ -73,7 +73,7 @@ def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
 
 def _draw(plot: Plot) -> None:
     key = plot.key.replace("-", "_")
-    figures.show(plotly_figures.figure(plot), key, plot.alt, plot.columns, plot.disclosure)
+    figures.show(plotly_figures.draw(plot), key, plot.alt, plot.columns, plot.disclosure)
 
 
 @cached(max_entries=8)

@@ -136,7 +136,7 @@ def as_csv(held: tuple[Pin, ...]) -> str:
     columns: Mapping[str, npt.ArrayLike] = {
         name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
     }
-    return csv_files.columns_csv(columns, strictest(pin.disclosure for pin in held))
+    return csv_files.write_columns(columns, strictest(pin.disclosure for pin in held))
 
 
 def _change(of: Question, held: tuple[Pin, ...]) -> None:

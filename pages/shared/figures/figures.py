@@ -22,7 +22,7 @@ from dpcore.common.privacy import file_name as file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.report import charts, csv_files
-from dpcore.report.plotly_figures import LINES
+from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
 from pages.shared.figures import pins
@@ -91,14 +91,14 @@ def show(
     if run is not None and question:
         run.figure = fig
     if disclosure is not Disclosure.PUBLIC:
-        charts.labelled(fig, disclosure.label)
+        charts.add_label(fig, disclosure.label)
     with place or contextlib.nullcontext():
         figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle)
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
         "CSV",
-        lambda: csv_files.columns_csv(data, disclosure, [*_notes(asked), *axis_notes(made)]),
+        lambda: csv_files.write_columns(data, disclosure, [*_notes(asked), *axis_notes(made)]),
         file_name=f"{file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -148,7 +148,7 @@ def _asked(run: page_run.Drawn | None) -> Any:
 
 
 def _notes(parameters: Any) -> list[str]:
-    return csv_files.public_inputs({} if parameters is None else to_fields(parameters))
+    return csv_files.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:
@@ -174,7 +174,7 @@ def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         "unit": plot.x.unit,
         "bounds": _short(bounds if handle.second is None else _along(bounds, handle.second, plot)),
         "errors": _short(plot.all_columns[handle.error]),
-        "colour": LINES[Style.CAP]["color"],
+        "colour": LINE_STYLES[Style.CAP]["color"],
         "at": handle.initial_value,
         "whole": handle.is_integer,
         "parts": [_part(plot, part) for part in handle.parts],
@@ -212,7 +212,7 @@ def _along(bounds: npt.ArrayLike, second: SecondBound, plot: Plot) -> npt.ArrayL
 def _part(plot: Plot, part: PartColumn) -> dict[str, Any]:
     return {
         "name": part.name,
-        "colour": LINES[STYLES[part.name]]["color"],
+        "colour": LINE_STYLES[STYLES[part.name]]["color"],
         "y": _short(plot.all_columns[part.column]),
         # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
         "lacks": part.name == BIAS,

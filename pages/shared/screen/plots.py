@@ -27,8 +27,8 @@ def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.P
     """
 
     def draw() -> go.Figure:
-        drawn = plotly_figures.figure(plot)
-        return charts.labelled(drawn, label) if label else drawn
+        drawn = plotly_figures.draw(plot)
+        return charts.add_label(drawn, label) if label else drawn
 
     alt = f"{label}. {plot.alt}" if label else plot.alt
     made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure

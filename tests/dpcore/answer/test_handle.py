@@ -23,7 +23,7 @@ from dpcore.learning import answer as learning_answer
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean import Counts, MeanParameters
 from dpcore.mean import answer as mean_answer
-from dpcore.mean.parameters import Likeness, usual
+from dpcore.mean.parameters import Likeness, choose_defaults
 from dpcore.per_group import answer as per_group_answer
 from dpcore.per_group.means import mean_error
 from dpcore.per_group.moments import error_parts, pair_error
@@ -103,7 +103,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
 @pytest.mark.parametrize(
     "asked",
     [
-        MeanParameters(1.0, lower=0.0, upper=100.0, **usual(samples.load("shop-events"))),
+        MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(samples.load("shop-events"))),
         MeanParameters(0.3, lower=0.0, upper=100.0, own_cap=20),
         MeanParameters(1.0, lower=0.0, upper=100.0, counts=Counts.PRIVATE),
     ],
@@ -209,7 +209,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     if (
         asked.statistic is Statistic.USERS
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
-        drawn = {trace.name: list(trace.y) for trace in plotly_figures.figure(plot).data}
+        drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.all_columns["noise"]).tolist())
     told = figures.handle_told(plot, found)
     assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
@@ -241,7 +241,7 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
 ON_SHOP = {
     "start": lambda: start_answer.build_answer(GROUPED, StartParameters(1.0)),
     "mean": lambda: mean_answer.build_answer(
-        GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **usual(GROUPED))
+        GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(GROUPED))
     ),
     "total": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
     "per_group": lambda: per_group_answer.build_answer(GROUPED, PerGroupParameters(1.0)),
@@ -258,10 +258,10 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     assert [part.name for part in answer.error_parts] == [part.name for part in found.parts]
     assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
     told = {part["name"]: part["colour"] for part in figures.handle_told(plot, found)["parts"]}
-    drawn = {trace.name: trace for trace in plotly_figures.figure(plot).data}
+    drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for part in found.parts:
-        assert told[part.name] == plotly_figures.LINES[STYLES[part.name]]["color"]
+        assert told[part.name] == plotly_figures.LINE_STYLES[STYLES[part.name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
             at = int(np.argmin(np.asarray(plot.all_columns["error"])))
             assert float(np.asarray(plot.all_columns[part.column])[at]) == pytest.approx(size[part.name])

@@ -63,7 +63,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, here: Path
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
     code = Code()
-    cell = script.dataset_cell(code, script.Source(data, rows=True), False)
+    cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
     brought: dict[str, Any] = {}
     exec("\n".join([*code.import_lines(), cell]), brought)
     assert brought["data"].histogram == data.histogram

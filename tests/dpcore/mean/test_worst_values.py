@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, usual, worst_values
+from dpcore.mean import MeanParameters, choose_defaults, worst_values
 from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import over_users, whatever
 from dpcore.mean.worst_values import WorstProblem
@@ -82,7 +82,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     values = np.where(counts[users] > np.quantile(counts, 0.6), 1.0, 0.0)
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
-        answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
+        answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
         most, problem = whatever(answer.solution), answer.solution.problem
         assert most is not None
         assert most.least <= min(most.cap, most.smooth)

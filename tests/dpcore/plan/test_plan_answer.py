@@ -16,7 +16,7 @@ from dpcore.plan import Objective, PlanParameters
 from dpcore.plan.answer import build_answer, words
 from dpcore.plan.budget import compute_unit_scale, convert_to_epsilon
 from dpcore.plan.lines import MAX_LINES
-from dpcore.report.plotly_figures import figure
+from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")
 FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows per group within 50%"
@@ -61,11 +61,11 @@ def test_the_curves_pass_through_the_plan():
             read = np.exp(np.interp(np.log(at), np.log(epsilons), column))
             assert read == pytest.approx(line.error / line.planned.target_error, rel=0.04)
     for make in said.plots.values():
-        assert figure(make()).data
+        assert draw(make()).data
     columns = said.plots["plan-shares"]().columns
     assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
     assert int(np.argmax(columns["needed_share"])) == said.found.most_expensive
-    named = [trace.name for trace in figure(plot).data if trace.showlegend is not False]
+    named = [trace.name for trace in draw(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1
     )  # The thin dotted lines, which have the colours of the plan's own.

@@ -168,7 +168,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = tabs.content(told_of, Source(SECRET))
-        assert told.source.kind is Disclosure.PRIVATE
+        assert told.source.shown_disclosure is Disclosure.PRIVATE
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
@@ -206,7 +206,7 @@ def test_the_program_prints_the_page_s_numbers() -> None:
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     found = found_of(**PERSONAL)
     whole = plots.plot_regime_map(found)
-    drawn = plotly_figures.figure(whole)
+    drawn = plotly_figures.draw(whole)
     names = [trace.name for trace in drawn.data]
     assert names[1:3] == ["The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
@@ -214,7 +214,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
     np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
-    same = plotly_figures.figure(plots.plot_regime_map(found_of()))
+    same = plotly_figures.draw(plots.plot_regime_map(found_of()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
     outside = plots.plot_regime_map(found_of(owners=10**6)).items[-1]
     assert isinstance(outside, Mark)
@@ -225,9 +225,9 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, grid = found.map.vacuous, regions.Grid.of(whole.all_columns["x"], whole.all_columns["y"])
-    np.testing.assert_array_equal(grid.of_column(whole.all_columns["vacuous"]) != 0.0, mask)
-    rectangles = regions.rectangles(mask, grid)
+    mask, grid = found.map.vacuous, regions.Grid.from_columns(whole.all_columns["x"], whole.all_columns["y"])
+    np.testing.assert_array_equal(grid.to_matrix(whole.all_columns["vacuous"]) != 0.0, mask)
+    rectangles = regions.cover_by_rectangles(mask, grid)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
@@ -300,7 +300,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     for runs in (1, 3):
         found = made_up(runs)
         found.accuracy[Form.JOINT][0, 0, 0] = 0.66
-        drawn = plotly_figures.figure(trained.plot_accuracy(found))
+        drawn = plotly_figures.draw(trained.plot_accuracy(found))
         assert [trace.name for trace in drawn.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
@@ -317,7 +317,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     )
     one = trained.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in one.items)
-    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.figure(one).data}
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(one).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
     table = trained.tabulate_accuracy(made_up())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
@@ -347,8 +347,8 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert of.disclosure is Disclosure.PRIVATE
     made = report_content.make(of, MADE, True)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
-    assert "Figure: Accuracy against the number of owners" in made.left_out
-    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.left_out
+    assert "Figure: Accuracy against the number of owners" in made.omitted
+    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.omitted
     assert made.answers[1].detail == ""
     assert made.answers[1].facts == ()
     assert "37 owners of 100 records" in made.answers[0].detail

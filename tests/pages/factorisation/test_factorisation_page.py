@@ -28,7 +28,7 @@ from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Re
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, FactorisationParameters, RatingSource
 from dpcore.factorisation.study import MEANS, MODEL_KINDS, SCHEMES, ModelKind, StudyResult, run
-from dpcore.report.plotly_figures import figure
+from dpcore.report.plotly_figures import draw
 from pages.factorisation.question import QUESTION, propose
 from pages.shared.base import demo, keys
 from pages.shared.screen import layout
@@ -155,7 +155,7 @@ def test_a_result_at_another_epsilon_is_said_to_be() -> None:
 def test_figures_draw_what_was_computed() -> None:
     found = found_of()
     assert list(plots.build_plots(found)) == ["factorisation-shares"]
-    drawn = figure(plots.plot_shares(found))
+    drawn = draw(plots.plot_shares(found))
     for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
         assert np.asarray(bars.y) == pytest.approx(found.find_shares(scheme).shares)
@@ -163,7 +163,7 @@ def test_figures_draw_what_was_computed() -> None:
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(found.table.ratings, ASKED.study)
     found = found_of(result=result)
-    fig = figure(plots.plot_errors(result, Disclosure.PUBLIC, 2.0))
+    fig = draw(plots.plot_errors(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in (*MEANS, *SCHEMES):
         (one,) = [one for one in fig.data if one.name == kind.value]
@@ -172,14 +172,14 @@ def test_figures_draw_what_was_computed() -> None:
     at = found.epsilon_index
     assert at is not None
     (adaptive,) = [
-        one for one in figure(plots.plot_buckets(found)).data if one.name == ModelKind.ADAPTIVE.value
+        one for one in draw(plots.plot_buckets(found)).data if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
         result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)[0][at]
     )
     shared = plots.compute_overlaps(result, at)
     assert set(shared) == set(SCHEMES)
-    assert len(figure(plots.plot_nearest_items(found, shared)).data) == len(SCHEMES) + 1
+    assert len(draw(plots.plot_nearest_items(found, shared)).data) == len(SCHEMES) + 1
     rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, five private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 5 * 2) * 2 * 6
@@ -207,7 +207,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**recommend what is popular**" in said((0.10, 0.12, 0.11))
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
-    drawn = figure(
+    drawn = draw(
         recommending.plot_recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
     )
     (line,) = [one for one in drawn.data if one.name == Recommender.ADAPTIVE.value]
@@ -217,7 +217,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
-    drawn = [figure(plots.plot_shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
+    drawn = [draw(plots.plot_shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 
 

@@ -24,7 +24,7 @@ from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
-from dpcore.report.plotly_figures import figure as drawn_as
+from dpcore.report.plotly_figures import draw as drawn_as
 from pages.learning import cached
 from pages.learning.question import QUESTION
 from pages.shared.base import keys

@@ -212,7 +212,7 @@ def test_what_independence_hides_is_said_and_drawn():
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
-        for t in plotly_figures.figure(made.plots["mean-shift"]()).data
+        for t in plotly_figures.draw(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert drawn.y[np.flatnonzero(drawn.x == cap)] == pytest.approx([shift])
@@ -251,7 +251,7 @@ def test_the_facts_of_the_card_by_hand():
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = answered(SAMPLE, MeanParameters(1.0))
     (drawn,) = [
-        t for t in plotly_figures.figure(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
+        t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
@@ -403,7 +403,7 @@ def test_downloads_carry_the_label(disclosure):
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
-    figure_data = csv_files.columns_csv({"x": [1, 2]}, disclosure)
+    figure_data = csv_files.write_columns({"x": [1, 2]}, disclosure)
     assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])
     assert ("do-not-publish" in figures.file_name("x", disclosure)) is (disclosure is Disclosure.PRIVATE)
 
@@ -442,7 +442,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 def test_axes_have_titles_with_units_and_traces_are_short():
     _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_cap=7))
     for key in ("mean-error", "mean-shift"):
-        drawn = plotly_figures.figure(made.plots[key]())
+        drawn = plotly_figures.draw(made.plots[key]())
         assert "(rows per user)" in drawn.layout.xaxis.title.text
         assert "(unit of the values)" in drawn.layout.yaxis.title.text
         assert all(numbers(t.x).size <= 500 for t in drawn.data if t.x[0] is not None)

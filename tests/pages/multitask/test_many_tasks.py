@@ -123,7 +123,7 @@ def words_of(one: Answer) -> str:
 
 def traced(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (found,) = [one for one in plotly_figures.figure(plot).data if one.name == name]
+    (found,) = [one for one in plotly_figures.draw(plot).data if one.name == name]
     y = np.asarray(found.y, dtype=np.float64)
     return np.asarray(found.x), y + 1.0 if found.type == "bar" else y
 
@@ -559,7 +559,7 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(whole.columns["users"]) == ordered
-    line, points = plotly_figures.figure(whole).data
+    line, points = plotly_figures.draw(whole).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(points.x) == list(few.columns["rank"])
     if count <= 3_000:

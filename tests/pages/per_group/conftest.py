@@ -23,7 +23,7 @@ def card(of: PerGroupFound | DistributionFound, data: Dataset = SHOP) -> Answer:
 
 def drawn(of: PerGroupFound, key: str = "per-group-error") -> go.Figure:
     """A figure of it."""
-    return plotly_figures.figure(card(of).plots[key]())
+    return plotly_figures.draw(card(of).plots[key]())
 
 
 def choice_of(of: PerGroupFound | DistributionFound, data: Dataset) -> Any:

@@ -423,7 +423,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = distribution.find(private, asked())
     of = report_content.of_answer(
-        QUESTION, card(view, private), Source(private, rows=True, cell=tabs.data_cell)
+        QUESTION, card(view, private), Source(private, needs_rows=True, write_cell=tabs.data_cell)
     )
     (figure, *_), told = of.pictures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()

@@ -21,7 +21,7 @@ from dpcore.plan import PlanParameters, choose_defaults
 from dpcore.plan.answer import build_answer, solve
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
-from dpcore.report.document import report_json
+from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from pages.plan import inputs, question, tabs
 from pages.shared.base import keys
@@ -181,8 +181,8 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == asked
-    content = report_content.of_answer(question.QUESTION, said, Source(nasty, rows=True))
-    public = report_json(report_content.make(content, MADE, public_only=True))
+    content = report_content.of_answer(question.QUESTION, said, Source(nasty, needs_rows=True))
+    public = write_report_json(report_content.make(content, MADE, public_only=True))
     assert said.headline not in public
     for private in (path, "Betrag"):
         assert private not in public

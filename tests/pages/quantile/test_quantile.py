@@ -89,7 +89,7 @@ PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVA
 
 def drawn_of(plot) -> dict:
     """The plot as Plotly gets it."""
-    return json.loads(to_json(plotly_figures.figure(plot)))
+    return json.loads(to_json(plotly_figures.draw(plot)))
 
 
 def figure(found, key="error") -> dict:
@@ -332,7 +332,7 @@ def test_degenerate_data_are_answered():
             window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in found.plots.values():
-                assert plotly_figures.figure(make()).data
+                assert plotly_figures.draw(make()).data
             assert "nan" not in words_of(found)
 
 

@@ -144,7 +144,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     assert [row["Way"] for row in rows] == list(found.names)
     assert rows[0]["Change"] == ""
     plot = epsilon_plots.plot_methods("owners", found, curves, 1.0, DATA.provenance)
-    traces = plotly_figures.figure(plot).data
+    traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(found.names)] == list(found.names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
     assert marked == [epsilon for epsilon, _ in found.crossings]
@@ -253,7 +253,7 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     assert against.compute_bound_curves(toy(), told.append, stop).bounds.size == 3
     nothing = against.compute_bound_curves(toy(), None, lambda: True)
     for plot in epsilon_plots.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
-        (curve,) = [trace for trace in plotly_figures.figure(plot).data if trace.name == "best at each ε"]
+        (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
 

@@ -54,15 +54,15 @@ def figures_of(histogram, epsilon=1.0):
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
     start = start_answer.build_answer(data, StartParameters(epsilon, 3))
     return {
-        "start": plotly_figures.figure(start.plots["start-tradeoff"]()),
-        **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
-        **{name: plotly_figures.figure(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
+        "start": plotly_figures.draw(start.plots["start-tradeoff"]()),
+        **{key: plotly_figures.draw(plot()) for key, plot in view.plots.items()},
+        **{name: plotly_figures.draw(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
     }
 
 
 def shift_of(epsilon):
     parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    return plotly_figures.figure(build_answer(SHOP, parameters).plots["mean-shift"]())
+    return plotly_figures.draw(build_answer(SHOP, parameters).plots["mean-shift"]())
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -108,7 +108,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
     for drawn in distribution.DISTRIBUTIONS.values():
         plot = drawn(data)
         x, y = list(plot.columns.values())[:2]
-        trace = plotly_figures.figure(plot).data[0]
+        trace = plotly_figures.draw(plot).data[0]
         assert np.array_equal(trace.x, x)
         assert np.array_equal(trace.y, y)
         assert plot.alt
@@ -155,7 +155,7 @@ def test_the_tail_thinned_out_is_the_tail():
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
         view = view_of(SHOP.histogram, epsilon, 10.0)
-        figure = plotly_figures.figure(view.plots["mean-error"]())
+        figure = plotly_figures.draw(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (
             ("Total, bounded rows", "Best bound"),

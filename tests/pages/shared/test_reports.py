@@ -12,7 +12,7 @@ from dpcore.answer.methods import ChoiceSource
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
-from dpcore.report.document import SCHEMA, report_json
+from dpcore.report.document import SCHEMA, write_report_json
 from dpcore.training import experiment
 from pages.shared.report import report_content, take_away
 from tests.pages.driving import raw_texts, words_of_numbers
@@ -70,7 +70,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
 
     page = Reader(take_away.html(content, MADE, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
+    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
     script = report_content.script_text(content, MADE, public_only=False)
     names: dict[str, object] = {}
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()

@@ -201,7 +201,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert (alone.numbers, alone.error_parts) == ((), ())
     assert "With **" not in alone.detail
     plot = alone.plots["start-tradeoff"]()
-    assert {trace.name for trace in plotly_figures.figure(plot).data} == {"Bias", "Noise", "Expected error"}
+    assert {trace.name for trace in plotly_figures.draw(plot).data} == {"Bias", "Noise", "Expected error"}
     assert plot.handle.best_value is None
 
 

@@ -133,7 +133,7 @@ def drawn(figure, name: str):
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", Over)
 def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
-    figure = plotly_figures.figure(plots.plot_bounds(whole, measure, over))
+    figure = plotly_figures.draw(plots.plot_bounds(whole, measure, over))
     summary = whole.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
@@ -241,7 +241,7 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
             assert said.numbers[0].label == "Loss, users held out"  # no bound is recommended
             assert not said.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.figure(plots.plot_bounds(found, Measure.LOSS, Over.ROWS)).layout
+                plotly_figures.draw(plots.plot_bounds(found, Measure.LOSS, Over.ROWS)).layout
             )
 
 
@@ -252,9 +252,7 @@ def test_other_losses_paces_and_relations_are_drawn(whole):
         {"loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
     ):
         other = view(replace(PARAMETERS, runs=3, **changes))
-        names = {
-            t.name for t in plotly_figures.figure(plots.plot_bounds(other, Measure.LOSS, Over.ROWS)).data
-        }
+        names = {t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, Over.ROWS)).data}
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
         # The squared loss has no bounded slope.
         assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
@@ -274,11 +272,11 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
     )
     first = view(parameters, seen[0])
     assert first.runs == (0, 10)
-    figure = plotly_figures.figure(plots.plot_bounds(first, Measure.LOSS, Over.ROWS))
+    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, Over.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.figure(plots.plot_bounds(whole, Measure.LOSS, Over.ROWS))
+    whole_figure = plotly_figures.draw(plots.plot_bounds(whole, Measure.LOSS, Over.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     said = said_of(first)
     assert "10 of 12 runs so far" in said.detail
