@@ -20,7 +20,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.samples import FOLDER
 from dpcore.examples_per_user.options import Option, evaluate_option
@@ -81,7 +81,7 @@ def digits(kind: Kind) -> Digits:
         InvalidInput: The file is missing.
     """
     if not FILE.is_file():
-        raise refusal(f"the sample file {FILE.name} is missing from the folder sample_data")
+        raise refuse(f"the sample file {FILE.name} is missing from the folder sample_data")
     table = pd.read_csv(FILE).to_numpy(np.float64)
     rng = np.random.default_rng(DESIGN_SEED)
     table = table[rng.permutation(len(table))]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore import questions
-from dpcore.common.errors import InvalidInput, refusal
-from dpcore.common.privacy import Charge, Disclosure, kind_of
+from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.privacy import Charge, Disclosure, classify
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames
 from dpcore.counting.held import File, Held
@@ -73,20 +73,20 @@ def select_privately(
     """
     selectable = (*questions.SELECTABLE, "private_bound")
     if question not in selectable:
-        raise refusal(f"a bound is selected privately for {', '.join(selectable)}; got {question!r}")
+        raise refuse(f"a bound is selected privately for {', '.join(selectable)}; got {question!r}")
     beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
     columns = _columns(data, settings)
     stated = settings.get("disclosure", Disclosure.PRIVATE)
     provenance = data.provenance if isinstance(data, Dataset) else frames.provenance_of(stated)
     if not isinstance(provenance, Disclosure):
-        raise refusal("a bound that is read off a DP release may be published, and needs no draw")
-    stand_in = _stand_in(columns, kind_of(provenance))
+        raise refuse("a bound that is read off a DP release may be published, and needs no draw")
+    stand_in = _stand_in(columns, classify(provenance))
     asked_of = {name: setting for name, setting in settings.items() if name not in columns}
     # The settings are checked before any row is read.
     reply = questions.reply_of(question, stand_in, asked_of | _named(question, columns))
     asked = reply.private_question(epsilon, **beside)
     amounts = _read(data, columns, asked)
-    shown_as = _stand_in(columns, kind_of(provenance), amounts)
+    shown_as = _stand_in(columns, classify(provenance), amounts)
     if isinstance(asked, BoundDraw) and asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
         # Its program is that of the answer, which names the file.
         reply = questions.reply_of(question, shown_as, asked_of | _named(question, columns))
@@ -174,7 +174,7 @@ def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmoun
             return _of_dataset(frames.to_dataset(data, value=value, group=group or None))
         except InvalidInput:
             what = "the data cannot be read without a column of users"
-            raise refusal(what, remedy="Say which column names the user: user=…") from None
+            raise refuse(what, remedy="Say which column names the user: user=…") from None
     roles = roles_for(user, group, value, of_groups=of_groups, of_values=of_values)
     read = read_user_amounts(paths, names, roles, named)
     return _of_dataset(read) if isinstance(read, Dataset) else read
@@ -187,7 +187,7 @@ def _counts(data: Any) -> ContributionHistogram:
     except (TypeError, ValueError):
         counts = np.zeros((0, 0))
     if counts.ndim != 1:
-        raise refusal("data must be a table, the path of a file, rows per user as numbers, or a histogram")
+        raise refuse("data must be a table, the path of a file, rows per user as numbers, or a histogram")
     counts = np.floor(np.minimum(counts[counts >= 1.0], MAX_SIZE))  # NaN is not.
     return ContributionHistogram.from_counts(counts) if counts.size else ContributionHistogram.nobody()
 
@@ -195,7 +195,7 @@ def _counts(data: Any) -> ContributionHistogram:
 def _of_dataset(data: Dataset) -> UserAmounts:
     """Return the amounts of data that were counted before."""
     if data.contribution is not Contribution.ROWS:
-        raise refusal(
+        raise refuse(
             "a bound is selected straight from rows here", remedy="Draw it from the answer: answer.draw(…)"
         )
     totals = drawable_totals(data)

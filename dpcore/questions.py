@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import field_types
+from dpcore.common.text_fields import list_field_types
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply
@@ -233,7 +233,7 @@ def types_of(name: str) -> dict[str, Any]:
     """The type of every setting of a call but the columns, by name."""
     asked = ASKED[name]
     _, kind, _ = _parts(asked)
-    hints = field_types(kind)
+    hints = list_field_types(kind)
     own = {here: hints[of.name] for here, of in _settings(asked, kind).items()}
     return {"intercept": bool} | own if "intercept" in asked.columns else own
 
@@ -298,7 +298,7 @@ def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> boo
 def _parameters(
     name: str, asked: Question, kind: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
-    known, types_of = _settings(asked, kind), field_types(kind)
+    known, types_of = _settings(asked, kind), list_field_types(kind)
     values: dict[str, Any] = {
         there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
     }
@@ -347,7 +347,7 @@ def _read(hint: Any, name: str, given: Any) -> Any:
     for option in options:
         if plain(given) in (plain(option.value), plain(option.name)):
             return option
-    raise refusal(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
+    raise refuse(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
 
 
 def _called(option: enum.Enum) -> str:
@@ -400,7 +400,7 @@ _OF_COLUMNS = {
 
 def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
     told = _attributes(inspect.getdoc(kind) or "")
-    types_of = field_types(kind)
+    types_of = list_field_types(kind)
     first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
     lines = [

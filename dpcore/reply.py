@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.answer import Answer
 from dpcore.code import Code, Library, write
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script
@@ -132,9 +132,9 @@ class Reply:
         """
         figures = self.figures
         if not figures:
-            raise refusal("there is no figure of this")
+            raise refuse("there is no figure of this")
         if key and key not in figures:
-            raise refusal(f"there is no figure {key!r}; there are {', '.join(figures)}")
+            raise refuse(f"there is no figure {key!r}; there are {', '.join(figures)}")
         return figures[key or next(iter(figures))]
 
     def code(self, library: str = "opendp", form: str = "") -> str:
@@ -160,12 +160,12 @@ class Reply:
     def program(self, library: str = "opendp", form: str = "") -> tuple[str, str]:
         """Return the text of `code` without its comment, and which of ``forms`` it is."""
         if library.lower() not in LIBRARIES:
-            raise refusal(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
+            raise refuse(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
         forms = dict(self.forms)
         if not forms:
-            raise refusal("there is no program for this answer")
+            raise refuse("there is no program for this answer")
         if form and form not in forms:
-            raise refusal(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
+            raise refuse(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
         first = form or next(iter(forms))
         programs = {
             name: choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
@@ -174,7 +174,7 @@ class Reply:
         }
         nearest = next((name for name in programs if programs[name].text), None)
         if nearest is None:
-            raise refusal(" ".join(programs[first].differences).rstrip("."))
+            raise refuse(" ".join(programs[first].differences).rstrip("."))
         return programs[nearest].text, nearest
 
     @property
@@ -232,9 +232,9 @@ class Reply:
 
         data = self.data
         if data is None or self.answer.setting is None:
-            raise refusal("there is no private draw for this answer")
+            raise refuse("there is no private draw for this answer")
         if data.release is not None:
-            raise refusal(
+            raise refuse(
                 "these data are a DP release, and the data behind it are not here",
                 remedy="A bound that is read off a release may be published",
             )
@@ -242,13 +242,13 @@ class Reply:
         beside = drawing.Beside(**public if own is None else {"epsilon": own, **public})
         asked = drawing.asked_for(self.answer, data, beside)
         if asked is None:
-            raise refusal(
+            raise refuse(
                 "how many rows users have is public here",
                 remedy="A bound that is read off these numbers alone needs no draw",
             )
         if isinstance(asked, drawing.Lacking):
             named = " ".join(f"{name}=…" for name in asked.settings)
-            raise refusal(to_plain_text(asked.said).rstrip("."), remedy=named)
+            raise refuse(to_plain_text(asked.said).rstrip("."), remedy=named)
         return asked
 
     def reply_with_release(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
@@ -284,7 +284,7 @@ class Reply:
     def script(self) -> str:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
-            raise refusal("a script is written of a data set; these data are of another kind")
+            raise refuse("a script is written of a data set; these data are of another kind")
         source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made = datetime.now(UTC)
         return script.write_script(
@@ -342,9 +342,7 @@ class Drawn(Reply):
         Raises:
             InvalidInput: Always.
         """
-        raise refusal(
-            "a report is of the data, which a drawn bound does not hold; print it, or take its JSON"
-        )
+        raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
     def draw(self, *given: Any, **named: Any) -> Drawn:
         """Another draw is one of the reply that this one was drawn from.
@@ -352,4 +350,4 @@ class Drawn(Reply):
         Raises:
             InvalidInput: Always.
         """
-        raise refusal("this was drawn already", remedy="Draw another from the first reply; it costs again")
+        raise refuse("this was drawn already", remedy="Draw another from the first reply; it costs again")

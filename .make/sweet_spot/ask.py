@@ -14,7 +14,7 @@ from typing import Any
 import dpcore
 from dpcore import questions
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import settings_file
@@ -156,7 +156,7 @@ def _parser(command: str, name: str) -> argparse.ArgumentParser:
 def _held(paths: list[str]) -> dict[str, Any]:
     """The settings in a file."""
     if len(paths) > 1:
-        raise refusal(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
+        raise refuse(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
     return settings_file.read_settings(paths[0]) if paths else {}
 
 

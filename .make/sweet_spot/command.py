@@ -17,7 +17,7 @@ from pathlib import Path
 
 import dpcore
 from dpcore import questions
-from dpcore.common.errors import InvalidInput, problems_of
+from dpcore.common.errors import InvalidInput, describe_error
 
 WIDTH = 79
 _NO_APP = (
@@ -94,7 +94,7 @@ def _ask(command: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # Whatever it is: a sentence, no traceback.
-        for problem in problems_of(error):
+        for problem in describe_error(error):
             print(problem.sentence, file=sys.stderr)
         return 1
     return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.answer.bibliography import insert_names, list_citations, to_latex, write_bibtex
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, kind_of
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
 
 NEIGHBOUR_TEXTS = {
     Neighbours.REPLACE_VALUES: "if they differ in the values of one user; how many rows each user has is "
@@ -123,7 +123,7 @@ class Methods:
             )
         if self.is_withheld:
             return f"{start} from {FROM_PRIVATE}"
-        if kind_of(self.disclosure) is Disclosure.PUBLIC:
+        if classify(self.disclosure) is Disclosure.PUBLIC:
             return f"{start} from {FROM_PUBLIC}"
         guarantee_text = ""
         if isinstance(self.disclosure, ReleaseFacts):

@@ -18,8 +18,8 @@ from importlib import resources
 import numpy as np
 
 from dpcore.answer.plot import Axis, Style
-from dpcore.common.documents import document
-from dpcore.common.over_runs import Summary, summary
+from dpcore.common.documents import write_document
+from dpcore.common.over_runs import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.published import File
@@ -156,7 +156,7 @@ class PaperFigure:
                     runs[end, line_number, value[0], seed_number] = numbers.get(curve.key + suffix, math.nan)
             progress((step + 1) / (len(seeds) * len(run_values)))
         low, high = runs[1:].mean(axis=3)
-        return StoredRuns(self.key, run_values, seeds, summary(runs[0], axis=2), low=low, high=high)
+        return StoredRuns(self.key, run_values, seeds, summarise_runs(runs[0], axis=2), low=low, high=high)
 
     @functools.cached_property
     def stored(self) -> StoredRuns | None:
@@ -233,7 +233,7 @@ class StoredRuns:
             }
             for position, line in enumerate(figure.lines)
         }
-        text = document(
+        text = write_document(
             SCHEMA,
             figure=self.key,
             item=figure.name,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
+from dpcore.common.errors import refuse
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.held import Held
@@ -86,7 +86,7 @@ def to_dataset(
     except ValueError:
         counts = np.empty(0, dtype=object)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iuf":
-        raise refusal(
+        raise refuse(
             "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
             f"{type(data).__name__}"
         )
@@ -97,7 +97,7 @@ def provenance_of(disclosure: str | Provenance) -> Provenance:
     """What a person says of data, by its name or as the facts of a release."""
     named = disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
     if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
-        raise refusal(
+        raise refuse(
             f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
         )
     return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
@@ -105,7 +105,7 @@ def provenance_of(disclosure: str | Provenance) -> Provenance:
 
 def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
     release = None if isinstance(provenance, Disclosure) else provenance
-    return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
+    return Dataset("your counts", source, classify(provenance), histogram, release=release)
 
 
 def _refuse_no_names(**columns: object) -> None:
@@ -128,9 +128,9 @@ def several(columns: Columns) -> list[str]:
 def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Provenance) -> Dataset:
     """Return what a distribution of pairs tells of; its columns need no names."""
     if len(paths) > 1:
-        raise refusal("a distribution of pairs is one file, and is brought alone")
+        raise refuse("a distribution of pairs is one file, and is brought alone")
     if not isinstance(provenance, Disclosure):
-        raise refusal("a distribution of pairs cannot be a DP release", remedy="Say public or private")
+        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     path = Path(paths[0])
     with path.open("rb") as file:
         return pair_distribution.read(file.read(pair_distribution.MOST_BYTES + 1), path.name, provenance)

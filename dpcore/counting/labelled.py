@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.frames import Columns, provenance_of, several
 from dpcore.counting.memory_tables import (
@@ -64,7 +64,7 @@ def of_labels(
     """
     provenance = provenance_of(disclosure)
     if not isinstance(provenance, Disclosure):
-        raise refusal("a table with labels cannot be a DP release")
+        raise refuse("a table with labels cannot be a DP release")
     if isinstance(data, list | tuple) and len(data) == 1:
         (data,) = data
     if isinstance(data, str | os.PathLike):
@@ -72,10 +72,10 @@ def of_labels(
     elif is_table(data):
         table = _table_of(data, several(user), label, several(features))
     else:
-        raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
+        raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
     users = several(user)
     if len(users) > 1:
-        raise refusal("a table with labels needs one column that says who: join them into one")
+        raise refuse("a table with labels needs one column that says who: join them into one")
     design = _design(
         table, users[0] if users else None, label, several(features) or None, levels or {}, intercept
     )
@@ -103,7 +103,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise refusal(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        raise refuse(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
 
 
 def _design(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def titles_above(rows: pd.DataFrame) -> int:
 def title_above(names_in: int, line: int) -> InvalidInput:
     """The sentence for a title above the names of the columns: their line, and that of the title."""
     what = f"a title stands above the names of the columns, which are in line {names_in:,}"
-    return refusal(what, f"line {line}", "Remove the lines above them")
+    return refuse(what, f"line {line}", "Remove the lines above them")
 
 
 def check_header_row(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.column_names import shown
 
@@ -139,7 +139,7 @@ def in_folder(folder: Path) -> tuple[File, ...]:
         InvalidInput: There is no such folder.
     """
     if not folder.is_dir():
-        raise refusal(f"there is no folder {shown(str(folder))}")
+        raise refuse(f"there is no folder {shown(str(folder))}")
     endings = (".gz", ".npz", ".dat", ".data", ".csv", ".tsv", "-ubyte")
     return tuple(
         File(path.name, path.read_bytes())
@@ -160,14 +160,14 @@ def unpacked(file: File) -> bytes:
         with gzip.open(io.BytesIO(file.content)) as stream:
             found = stream.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error):
-        raise refusal(f"{shown(file.name)} is a damaged gzip file", remedy="Get it again") from None
+        raise refuse(f"{shown(file.name)} is a damaged gzip file", remedy="Get it again") from None
     if len(found) > MOST_BYTES:
         raise _too_large(file)
     return found
 
 
 def _too_large(file: File) -> InvalidInput:
-    return refusal(f"{shown(file.name)} is larger than {MOST_BYTES:,} bytes once it is unpacked")
+    return refuse(f"{shown(file.name)} is larger than {MOST_BYTES:,} bytes once it is unpacked")
 
 
 FIRST_LABELS = {"MNIST": (5, 0, 4, 1, 9, 2, 1, 3, 1, 4), "FashionMNIST": (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)}
@@ -192,7 +192,7 @@ def pictures(files: Sequence[File]) -> Pictures:
         missing = (
             "pictures (train-images-idx3-ubyte)" if images is None else "labels (train-labels-idx1-ubyte)"
         )
-        raise refusal(
+        raise refuse(
             f"no IDX file of {missing} was given, and no .npz file",
             remedy="Bring both IDX files of the training part, packed or not, or one .npz file with x_train and "
             "y_train",
@@ -210,7 +210,7 @@ def _of_arrays(file: File) -> Pictures:
             with np.load(io.BytesIO(file.content), allow_pickle=False) as held:
                 found = {name: held[name] for name in names if name in held.files}
     except Exception:  # Damaged ones raise errors of a dozen kinds, and claims of huge arrays two more.
-        raise refusal(
+        raise refuse(
             f"{shown(file.name)} is no .npz file of plain arrays", remedy="Get it again, or bring IDX files"
         ) from None
     if size > MOST_BYTES:
@@ -218,10 +218,10 @@ def _of_arrays(file: File) -> Pictures:
     for name in names:
         # What is no array in there comes as its bytes.
         if not isinstance(found.get(name), np.ndarray):
-            raise refusal(f"{shown(file.name)} has no array {name}")
+            raise refuse(f"{shown(file.name)} has no array {name}")
     images, labels = (found[name] for name in names)
     if images.dtype != np.uint8 or labels.dtype.kind not in "iu":
-        raise refusal(f"{shown(file.name)} must hold bytes as x_train and whole numbers as y_train")
+        raise refuse(f"{shown(file.name)} must hold bytes as x_train and whole numbers as y_train")
     return _checked(images, labels)
 
 
@@ -250,7 +250,7 @@ def _idx(file: File, magic: int) -> Bytes | None:
     lengths = [int(n) for n in np.frombuffer(content[4:head].ljust(4 * rank, b"\x00"), ">u4")]
     # None of nothing, too: of no pictures with sides of 2^32 NumPy makes no array.
     if 0 in lengths or len(content) != head + math.prod(lengths):
-        raise refusal(
+        raise refuse(
             f"{shown(file.name)} says that it holds {' x '.join(f'{n:,}' for n in lengths)} bytes, and holds "
             f"{max(len(content) - head, 0):,}",
             remedy="Get it again",
@@ -260,14 +260,14 @@ def _idx(file: File, magic: int) -> Bytes | None:
 
 def _checked(images: Bytes, labels: npt.NDArray[np.generic]) -> Pictures:
     if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or labels.shape != images.shape[:1]:
-        raise refusal(
+        raise refuse(
             f"pictures of {SIDE} x {SIDE} and one label for each are needed; got shapes {images.shape} and "
             f"{labels.shape}",
             remedy="Bring pictures and labels of the same part",
         )
     classes = labels.astype(np.int64)
     if classes.size == 0 or classes.min() < 0 or classes.max() > 9:
-        raise refusal("labels must be whole numbers from 0 to 9")
+        raise refuse("labels must be whole numbers from 0 to 9")
     begins = tuple(int(x) for x in classes[:10])
     name = next((known for known, first in FIRST_LABELS.items() if begins == first), "")
     return Pictures(images, classes, name)
@@ -286,7 +286,7 @@ def ratings(files: Sequence[File]) -> Rated:
     """
     of = [file for file in files if _begins_like_ratings(unpacked(file)[:2000])]
     if not of:
-        raise refusal(
+        raise refuse(
             "no file of ratings was given",
             remedy="Bring ratings.dat or ratings.csv of MovieLens, or u.data of its 100K set",
         )
@@ -298,9 +298,7 @@ def ratings(files: Sequence[File]) -> Rated:
 
     values = frame[2].to_numpy(np.float64)
     if not np.all(np.isfinite(values)):
-        raise refusal(
-            f"line {int(np.argmax(~np.isfinite(values))) + 1:,} of {shown(file.name)} has no rating"
-        )
+        raise refuse(f"line {int(np.argmax(~np.isfinite(values))) + 1:,} of {shown(file.name)} has no rating")
     return Rated(pd.factorize(frame[0])[0], pd.factorize(frame[1])[0], values, file.name)
 
 
@@ -338,7 +336,7 @@ def _columns(file: File, content: bytes, between: str) -> pd.DataFrame:
             dtype={0: np.int64, 1: np.int64, 2: np.float64},
         )
     except (ValueError, OverflowError):  # What pandas says quotes the line.
-        raise refusal(
+        raise refuse(
             f"{shown(file.name)} has a line without a user, a film and a rating", remedy="Get it again"
         ) from None
 
@@ -367,12 +365,12 @@ def reviews(files: Sequence[File]) -> Grouped:
             features = {name: found[name].to_numpy(str) for name in ("effectiveness", "side effects")}
             for name, values in features.items():
                 if not 2 <= np.unique(values).size <= MOST_LEVELS:
-                    raise refusal(
+                    raise refuse(
                         f"{name} in {shown(file.name)} must have 2 to {MOST_LEVELS} levels, as a category has",
                         remedy="Get it again",
                     )
             return _grouped(file, found, features, "rating")
-    raise refusal(
+    raise refuse(
         "no file of reviews was given",
         remedy="Bring drugLibTrain_raw.tsv, with the columns urlDrugName, rating, effectiveness and sideEffects",
     )
@@ -406,7 +404,7 @@ def posts(files: Sequence[File], slices: Sequence[int] = SLICES) -> Grouped:
             counts = _with_columns(file, {"id": ("IDLink",), **wanted})
             of = file
     if sources is None or counts is None:
-        raise refusal(
+        raise refuse(
             "files of posts were not given",
             remedy="Bring News_Final.csv (with IDLink and Source) and the file of one topic and network (with "
             "IDLink and TS1 to TS144)",
@@ -416,7 +414,7 @@ def posts(files: Sequence[File], slices: Sequence[int] = SLICES) -> Grouped:
     joined = counts.merge(sources.drop_duplicates("id"), on="id", how="inner")
     joined = joined[joined["users"].str.strip() != ""].rename(columns={f"TS{last}": "labels"})
     if joined.empty:
-        raise refusal("no IDLink stands in both files", remedy="Bring files of the same set")
+        raise refuse("no IDLink stands in both files", remedy="Bring files of the same set")
     features = {f"TS{n}": np.maximum(_numbers(of, joined, f"TS{n}"), 0.0) for n in slices}
     return _grouped(of, joined, features, f"TS{last}")
 
@@ -442,7 +440,7 @@ def _with_columns(file: File, named: dict[str, tuple[str, ...]]) -> pd.DataFrame
             usecols=sorted(places.values()), encoding="utf-8", encoding_errors="replace",
         )  # fmt: skip
     except ValueError:
-        raise refusal(
+        raise refuse(
             f"{shown(file.name)} has lines that are no rows of its columns", remedy="Get it again"
         ) from None
     return frame.rename(columns={at: ours for ours, at in places.items()})
@@ -453,7 +451,7 @@ def _numbers(file: File, frame: pd.DataFrame, column: str, name: str = "") -> Fl
 
     found = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
     if not np.all(np.isfinite(found)):
-        raise refusal(
+        raise refuse(
             f"{name or column} is no number in row {int(np.argmax(~np.isfinite(found))) + 1:,} of {shown(file.name)}"
         )
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.common.documents import choice_document, document, finite
+from dpcore.common.documents import finite_or_none, write_choice_document, write_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data_owners import crossings
@@ -51,7 +51,7 @@ def owners_choice_json(
     for protected_part in ProtectedPart:
         answer |= {
             f"bound_{protected_part.value}": float(bound_together(collaboration, protected_part)),
-            f"epsilon_star_{protected_part.value}": finite(
+            f"epsilon_star_{protected_part.value}": finite_or_none(
                 float(crossings.find_epsilon_star(collaboration, protected_part))
             ),
             f"owners_needed_{protected_part.value}": crossings.find_owners_needed(
@@ -62,15 +62,15 @@ def owners_choice_json(
         answer |= {
             "max_records_per_owner": cap.cap,
             "caps_within_5_percent": list(cap.near_optimal),
-            "proved_relative_gap": finite(cap.certificate.relative_gap),
+            "proved_relative_gap": finite_or_none(cap.certificate.relative_gap),
         }
     if dataset is not None:
         data = {"num_owners": float(collaboration.owners), "mean_records_kept": float(collaboration.records)}
-        return choice_document(
+        return write_choice_document(
             dataset, "training across data owners", question, data, answer, ASSUMPTIONS, SCHEMA
         )
     label = disclosure.label
-    return document(
+    return write_document(
         SCHEMA,
         question={"release": "training across data owners", "label": label, **question},
         answer={"label": label, **answer},

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
@@ -143,7 +143,7 @@ def read_table(dataset: Dataset) -> LabelledRecords:
             )
     feature_indices = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
     if not feature_indices:
-        raise refusal("no feature is left besides the intercept")
+        raise refuse("no feature is left besides the intercept")
     features = scale_records(table.features[:, feature_indices])
     return LabelledRecords(
         features,

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
-from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
+from dpcore.common.errors import refuse
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
 from dpcore.data_owners.regimes import MapAxis
@@ -146,9 +146,13 @@ class OwnersParameters:
     def _check_training(self, problems: Problems) -> None:
         """Add the problems of the settings of a training."""
         max_owners = MAX_TRAIN_OWNERS[self.train_on]
-        for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MAX_VALUES):
+        for owner_count in parse_checked_numbers(
+            problems, "numbers of owners", self.train_owners, MAX_VALUES
+        ):
             problems.whole(2, max_owners, **{"each number of owners to train with": owner_count})
-        for epsilon in checked_numbers(problems, "budgets ε to train with", self.train_epsilons, MAX_VALUES):
+        for epsilon in parse_checked_numbers(
+            problems, "budgets ε to train with", self.train_epsilons, MAX_VALUES
+        ):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
         problems.whole(1, MAX_RUNS, **{"the number of runs": self.train_runs})
         problems.whole(0, 2**32 - 1 - MAX_RUNS, **{"the seed of the training": self.train_seed})
@@ -157,8 +161,8 @@ class OwnersParameters:
     def study(self) -> Study:
         """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(owner_count) for owner_count in numbers_of(self.train_owners)),
-            epsilons=numbers_of(self.train_epsilons),
+            owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,
             unit=self.unit,
@@ -185,7 +189,7 @@ class OwnersParameters:
         }
         # As float64: Python's whole numbers would grow beyond what NumPy takes.
         counts = {name: float(getattr(self, name)) for name in ("owners", "records", "shared", "personal")}
-        return built_from(Collaboration, self, records_per_unit=unit_sizes[self.unit], **counts)
+        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit], **counts)
 
     def collaborate_on_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None
@@ -196,7 +200,7 @@ class OwnersParameters:
             InvalidInput: A user would have more records than the largest owner.
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
-            raise refusal("a user cannot have more records than the largest owner has")
+            raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
         capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.whole_owner)
         return capped_owners.replace(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import summary
+from dpcore.common.over_runs import summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.bounds import Unit
@@ -116,7 +116,7 @@ class StudyResult:
 
     def average(self, form: Form) -> FloatArray:
         """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        return summary(self.accuracy[form], axis=2).mean
+        return summarise_runs(self.accuracy[form], axis=2).mean
 
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.

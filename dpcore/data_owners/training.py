@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.privacy import GaussianNoise, gaussian_epsilon
+from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.labelled import LabelledRecords
@@ -157,7 +157,7 @@ def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
 
     Source: Balle and Wang 2018, theorem 8.
     """
-    return gaussian_epsilon(GaussianNoise.for_release(1.0, epsilon, delta).scale / 2.0, delta)
+    return compute_gaussian_epsilon(GaussianNoise.for_release(1.0, epsilon, delta).scale / 2.0, delta)
 
 
 def fit_shared(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Split, minimise, stretch_within
+from dpcore.common.branch_and_bound import Split, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data_owners.bounds import Collaboration, ProtectedPart, bound_together, bound_without_privacy
@@ -123,10 +123,12 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
         return Split(falling, falling, rising)
 
     starting_caps = np.geomspace(1.0, largest_size, _START)
-    search = minimise(split, 1.0, largest_size, whole=True, tolerance=TOLERANCE, first=starting_caps)
+    search = minimise(
+        split, 1.0, largest_size, is_integer=True, tolerance=TOLERANCE, first_points=starting_caps
+    )
     cap = int(search.argument)
     best_bound = float(compute_joint_bounds(histogram, float(cap), collaboration))
-    low, high = stretch_within(split, float(cap), 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
+    low, high = find_interval_within(split, float(cap), 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
     return CapChoice(
         cap=cap,
         bound=best_bound,

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from dpcore.common.least_noise import least_noise
-from dpcore.common.privacy import GaussianNoise, mixture_epsilon, sampled_gaussian_epsilon
+from dpcore.common.least_noise import find_least_noise
+from dpcore.common.privacy import GaussianNoise, bound_mixture_epsilon, bound_sampled_epsilon
 from dpcore.common.progress import ShouldStop, never
 from dpcore.examples_per_user.rdp import Mixture, choose_orders, compute_epsilon
 
@@ -53,7 +53,7 @@ def bound_multiplier(
     if rate >= 1.0:
         return _full_batch_multiplier(2 * examples if is_replaced else examples, epsilon, delta, steps)
     mixture, orders = Mixture(examples, rate).compute_log_weights(), choose_orders(epsilon, delta)
-    return least_noise(
+    return find_least_noise(
         lambda sigma: compute_epsilon(mixture, sigma, steps, delta, orders, 3.0 * epsilon, is_replaced),
         epsilon,
         (1.5 if is_replaced else 1.0) * _guess_multiplier(examples, rate, epsilon, delta, steps),
@@ -106,9 +106,9 @@ def bound_epsilon(sigma: float, examples: int, rate: float, steps: int, delta: f
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
     if examples == 1:
-        return sampled_gaussian_epsilon(sigma, rate, steps, 0.0, delta, grid)
+        return bound_sampled_epsilon(sigma, rate, steps, 0.0, delta, grid)
     moves, weights = truncate_mixture(examples, rate)
-    return mixture_epsilon(sigma, moves, weights, steps, delta, grid)
+    return bound_mixture_epsilon(sigma, moves, weights, steps, delta, grid)
 
 
 MAX_TERMS = 400
@@ -155,7 +155,8 @@ def find_multiplier(
 
     try:
         return min(
-            least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE), multiplier_bound
+            find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE),
+            multiplier_bound,
         )
     except _StoppedSearch:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.examples_per_user.noise import bound_multiplier
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
@@ -213,7 +213,7 @@ def solve_options(histogram: ContributionHistogram, parameters: ExamplesParamete
         InvalidInput: B is more than all examples; or no noise keeps ε.
     """
     if parameters.batch > histogram.num_rows:
-        raise refusal(
+        raise refuse(
             f"the expected batch B = {parameters.batch:,.6g} is more than all {histogram.num_rows:,} examples",
             "",
             "Take a smaller B: at most all examples can be in a step",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 
 PRICE_UNIT = 2**20
@@ -170,7 +170,7 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
         InvalidInput: A price is below 0.
     """
     if prices.min(initial=0) < 0:
-        raise refusal("prices must be at least 0")
+        raise refuse("prices must be at least 0")
     owner_prices = np.zeros(ownership.num_records, np.int64)
     np.add.at(owner_prices, ownership.record, prices[ownership.user])
     remaining_worth = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())

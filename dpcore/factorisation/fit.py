@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, count_with_noise
@@ -200,7 +200,7 @@ def fit_private(
     """
     releases = 2 if steps is None else steps.number
     if spending.releases != releases:
-        raise refusal(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
+        raise refuse(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
     # Weights of mu = 0 depend on no count: without a share of the budget for counts, none are taken.
     has_equal_weights = scheme is Scheme.ADAPTIVE and exponent == 0.0 and spending.count_share == 0.0
     needs_counts = (scheme.needs_counts and not has_equal_weights) or steps is not None

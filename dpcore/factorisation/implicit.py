@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, count_with_noise, draw_exactly
@@ -98,7 +98,7 @@ def select_choices(ratings: Ratings, smallest_rating: float | None = None) -> Ra
     """
     choices = ratings if smallest_rating is None else ratings.select(ratings.values >= smallest_rating)
     if not choices.num_ratings:
-        raise refusal(f"no rating is at least {smallest_rating:g}", remedy="Lower what counts as chosen")
+        raise refuse(f"no rating is at least {smallest_rating:g}", remedy="Lower what counts as chosen")
     return Ratings(
         choices.starts, choices.items, np.ones(choices.num_ratings, dtype=np.float32), choices.num_items
     )
@@ -305,11 +305,9 @@ def fit_private(
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
     if (spending.releases, spending.unit_releases) != (2, 1):
-        raise refusal("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
+        raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
-        raise refusal(
-            "implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts"
-        )
+        raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
     count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     max_items = spending.max_items
     counts = count_with_noise(train, max_items, spending.count_noise, count_rng)

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
-from dpcore.common.over_runs import Summary, summary
+from dpcore.common.errors import refuse
+from dpcore.common.over_runs import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import implicit
@@ -134,11 +134,13 @@ class ImplicitResult:
 
     def summarise(self, model: Recommender) -> Summary:
         """Return mean and spread over seeds, each of shape (epsilons, 1 + BUCKETS)."""
-        return summary(self.recall[RECOMMENDERS.index(model)])
+        return summarise_runs(self.recall[RECOMMENDERS.index(model)])
 
     def compare(self, model: Recommender, reference: Recommender) -> Summary:
         """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
-        return summary(self.recall[RECOMMENDERS.index(model)] - self.recall[RECOMMENDERS.index(reference)])
+        return summarise_runs(
+            self.recall[RECOMMENDERS.index(model)] - self.recall[RECOMMENDERS.index(reference)]
+        )
 
 
 class ProgressReport(Protocol):
@@ -181,7 +183,7 @@ def split_users(choices: Ratings, test_users: float, rng: np.random.Generator) -
     is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
     masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
     if not all(mask.any() for mask in masks):
-        raise refusal(
+        raise refuse(
             "nothing is left to train on or to test", remedy="Bring more users, or hold out more of them"
         )
     return UserSplit(*(choices.select(mask) for mask in masks))

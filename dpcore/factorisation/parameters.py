@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.dataset import Dataset
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.descent import GradientSteps
@@ -145,13 +145,15 @@ class FactorisationParameters:
             problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
 
     def _check_epsilons(self, problems: Problems) -> None:
-        for epsilon in checked_numbers(problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS):
+        for epsilon in parse_checked_numbers(
+            problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS
+        ):
             problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """Return the epsilons that a training runs: those that were entered, and that of the page, ascending."""
-        return tuple(sorted({*numbers_of(self.train_epsilons), self.epsilon}))
+        return tuple(sorted({*parse_numbers(self.train_epsilons), self.epsilon}))
 
     @property
     def generator(self) -> GeneratedRatings | None:
@@ -196,12 +198,12 @@ class FactorisationParameters:
     def study(self) -> Study:
         """Return the study that *Train* runs."""
         settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own_coordinate=OWN_COORDINATE)
-        return built_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
+        return build_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
 
     @property
     def implicit_study(self) -> ImplicitStudy:
         """Return the study that *Train on choices* runs; its other settings are those of `ImplicitSettings`."""
-        return built_from(
+        return build_from(
             ImplicitStudy,
             self,
             settings=ImplicitSettings(unobserved=self.unobserved),

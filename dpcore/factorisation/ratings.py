@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import IntArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.graph import TaskCodes, TaskGraph
@@ -135,7 +135,7 @@ class Ratings:
         """
         held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
         if held_out.all() or not held_out.any():
-            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
+            raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
         return self.select(~held_out), self.select(held_out)
 
     def blocks(self, block_size: int) -> Iterator[tuple[slice, slice]]:

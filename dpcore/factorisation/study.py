@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import summary
+from dpcore.common.over_runs import summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
@@ -161,7 +161,9 @@ class StudyResult:
             model_kind: Of the model.
             values: `rmse` or `recall`; None for the first.
         """
-        summary_over_seeds = summary((self.rmse if values is None else values)[MODEL_KINDS.index(model_kind)])
+        summary_over_seeds = summarise_runs(
+            (self.rmse if values is None else values)[MODEL_KINDS.index(model_kind)]
+        )
         return summary_over_seeds.mean, summary_over_seeds.half_width
 
     def compare(
@@ -169,7 +171,7 @@ class StudyResult:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the mean of model - reference, paired by seed, and half its interval; shapes as in `summarise`."""
         values = self.rmse if measured is None else measured
-        summary_over_seeds = summary(
+        summary_over_seeds = summarise_runs(
             values[MODEL_KINDS.index(model_kind)] - values[MODEL_KINDS.index(reference)]
         )
         return summary_over_seeds.mean, summary_over_seeds.half_width

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.two_groups import whole_cap_limit
 
@@ -77,7 +77,7 @@ def dominate(comparison: Comparison) -> Domination:
 def _require_sampling_error(comparison: Comparison) -> None:
     """Raise `InvalidInput` if the values have no variance."""
     if comparison.problem.value_variance == 0.0:
-        raise refusal(
+        raise refuse(
             "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )

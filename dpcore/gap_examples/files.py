@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import document, finite
+from dpcore.common.documents import finite_or_none, write_document
 from dpcore.common.privacy import Provenance
 from dpcore.gap_examples.compare import Comparison, compute_noise_ratio
 from dpcore.gap_examples.two_groups import supremum
@@ -52,7 +52,7 @@ def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
     instance = {
         "sizes": problem.histogram.sizes.tolist(),
         "users": problem.histogram.users.tolist(),
-        "noise_ratio": finite(rho),
+        "noise_ratio": finite_or_none(rho),
         "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
     }
     answer = {
@@ -64,7 +64,7 @@ def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "threshold": comparison.smooth.threshold,
         "smooth": error_parts(comparison.smooth),
     }
-    return document(
+    return write_document(
         INSTANCE_SCHEMA,
         label=disclosure.label,
         instance=instance,

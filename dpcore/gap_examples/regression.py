@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000
@@ -171,7 +171,7 @@ def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> S
     ]
     num_samples = math.prod(len(probabilities) for _, probabilities in user_samples)
     if num_samples > MAX_OUTCOMES:
-        raise refusal(
+        raise refuse(
             f"there are {num_samples:,} distinct samples; at most {MAX_OUTCOMES:,} are listed",
             remedy="Choose a smaller instance",
         )

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import build_problem_of_noise_ratio
 from dpcore.mean import MeanProblem
@@ -144,7 +144,7 @@ def _require_share(light_share: npt.ArrayLike) -> FloatArray:
     """Return light_share as an array, or raise `InvalidInput` if an entry is not between 0 and 1."""
     p = np.asarray(light_share, dtype=np.float64)
     if not np.all((p >= 0.0) & (p <= 1.0)):
-        raise refusal("light_share must lie between 0 and 1")
+        raise refuse("light_share must lie between 0 and 1")
     return p
 
 
@@ -167,7 +167,7 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
     noise = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
     p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(noise, dtype=np.float64)))
     if not np.all(np.isfinite(t) & (t > 0.0)):
-        raise refusal("noise_per_user must be finite and above 0")
+        raise refuse("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
     slope = 2.0 * p * t - q**2
@@ -242,7 +242,7 @@ def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     """
     p = _require_share(light_share)
     if not np.all((p > 0.0) & (p < 1.0)):
-        raise refusal("light_share must lie strictly between 0 and 1")
+        raise refuse("light_share must lie strictly between 0 and 1")
     w = (p / (1.0 - p))[..., None]
     small_caps = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
     caps_near_peak = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)

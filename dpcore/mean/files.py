@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import choice_document, proof
+from dpcore.common.documents import certificate_fields, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -115,7 +115,7 @@ def mean_choice_json(
             "user_share_label": label if read_share else "public input",
         }
     asked = {**to_values(parameters), **setting}
-    return choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
+    return write_choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
 
 
 _PUBLIC_COUNTS = {
@@ -144,5 +144,5 @@ def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
         **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
-        **proof(choice.certificate),
+        **certificate_fields(choice.certificate),
     }

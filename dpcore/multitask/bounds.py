@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem
 
@@ -18,7 +18,7 @@ def _check_sizes(task_sizes: npt.ArrayLike) -> FloatArray:
     """Return task sizes as float64, or raise `InvalidInput`."""
     sizes = np.asarray(task_sizes, dtype=np.float64)
     if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        raise refusal("task_sizes must be one-dimensional, finite, above 0 and not empty")
+        raise refuse("task_sizes must be one-dimensional, finite, above 0 and not empty")
     return sizes
 
 

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.privacy import gaussian_epsilon, gaussian_sigma
+from dpcore.common.privacy import compute_gaussian_epsilon, compute_gaussian_sigma
 
 DELTA_RANGE = (1e-30, 0.5)
 
@@ -78,7 +78,7 @@ def compute_exact_budget(target: PrivacyTarget) -> float:
 
     Rounded to the safe side: `compute_epsilon` at the result is never above the target's epsilon.
     """
-    sigma = gaussian_sigma(target.epsilon, target.delta)
+    sigma = compute_gaussian_sigma(target.epsilon, target.delta)
     step = 1e-12
     # The root finder may stop on either side of the root.
     while compute_epsilon(_budget_of_noise(sigma), target.delta) > target.epsilon:
@@ -94,7 +94,7 @@ def _budget_of_noise(sigma: float) -> float:
 
 def compute_epsilon(budget: float, delta: float) -> float:
     """Compute the smallest epsilon that a budget of beta > 0 keeps at this delta, exactly."""
-    return gaussian_epsilon(1.0 / math.sqrt(2.0 * budget), delta)
+    return compute_gaussian_epsilon(1.0 / math.sqrt(2.0 * budget), delta)
 
 
 def compare_budgets(target: PrivacyTarget) -> BudgetComparison:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.progress import ShouldStop, never
-from dpcore.common.reference import Solved, timed
+from dpcore.common.reference import Solved, solve_timed
 from dpcore.multitask import exact, weights
 from dpcore.multitask.problem import TaskProblem
 
@@ -79,7 +79,7 @@ def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) ->
         assert allocation.certificate is not None
         return allocation.certificate, allocation.stop_reason
 
-    own_result = timed("Sweet Spot", solve_ours)
+    own_result = solve_timed("Sweet Spot", solve_ours)
     if should_stop():
         return (own_result,)
-    return own_result, timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))
+    return own_result, solve_timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))

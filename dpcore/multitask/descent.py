@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
 from dpcore.multitask.ridge import check_weights
@@ -144,7 +144,7 @@ def fit_descent(
     check_weights(examples, pair_weights)
     shape = (settings.steps, examples.graph.num_tasks)
     if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
-        raise refusal(f"rates must be finite numbers above 0 of shape {shape}")
+        raise refuse(f"rates must be finite numbers above 0 of shape {shape}")
     sums = _GradientSums(examples, pair_weights, settings)
     noise = settings.noise if rng is not None else 0.0
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))

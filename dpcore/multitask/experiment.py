@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
-from dpcore.common.over_runs import summary
+from dpcore.common.errors import refuse
+from dpcore.common.over_runs import summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
@@ -152,7 +152,7 @@ class ExperimentResult:
     @staticmethod
     def _summarise(values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard error over repeats."""
-        repeat_summary = summary(values, axis=-1)
+        repeat_summary = summarise_runs(values, axis=-1)
         return repeat_summary.mean, repeat_summary.standard_error
 
 
@@ -285,7 +285,7 @@ def draw_examples(
     has_training_user = np.bincount(pairs.task_codes[is_training], minlength=pairs.num_tasks) > 0
     is_test = ~is_training & has_training_user[pairs.task_codes]
     if not is_training.any() or not is_test.any():
-        raise refusal(
+        raise refuse(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
     codes = (np.cumsum(has_training_user) - 1)[pairs.task_codes]

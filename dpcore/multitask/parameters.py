@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.text_fields import checked_numbers, numbers_of
+from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 from dpcore.multitask.experiment import Experiment
@@ -136,7 +136,7 @@ class MultitaskParameters:
         problems.whole(1, MAX_REPEATS, experiment_repeats=self.experiment_repeats)
         problems.whole(100, MAX_EXPERIMENT_USERS, experiment_users=self.experiment_users)
         names = "epsilons of the experiment"
-        for epsilon in checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
+        for epsilon in parse_checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, experiment_epsilons=epsilon)
 
     @property
@@ -146,7 +146,7 @@ class MultitaskParameters:
         Raises:
             ValueError: Not numbers.
         """
-        return numbers_of(self.experiment_epsilons)
+        return parse_numbers(self.experiment_epsilons)
 
     @property
     def target(self) -> PrivacyTarget:

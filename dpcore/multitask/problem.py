@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 
@@ -72,7 +72,7 @@ class TaskProblem:
         if self.graph is not None and not (
             np.array_equal(self.graph.task_sizes, sizes) and self.graph.num_users == self.num_users
         ):
-            raise refusal("graph does not have the task_sizes and num_users given")
+            raise refuse("graph does not have the task_sizes and num_users given")
 
     @classmethod
     def from_graph(cls, graph: TaskGraph, budget: float, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
@@ -96,7 +96,7 @@ class TaskProblem:
             InvalidInput: There is none.
         """
         if self.graph is None:
-            raise refusal("this needs to know who contributes to what", remedy="Task sizes alone do not do")
+            raise refuse("this needs to know who contributes to what", remedy="Task sizes alone do not do")
         return self.graph
 
 

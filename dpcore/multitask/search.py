@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop, closed
+from dpcore.common.progress import Progress, ShouldStop, measure_progress
 from dpcore.multitask.problem import Allocation
 
 
@@ -49,7 +49,7 @@ class Watch:
         if self.cancelled or self.steps >= self.options.max_steps:
             return False
         self.steps += 1
-        self._progress_shown = max(self._progress_shown, closed(gap, self.options.tolerance))
+        self._progress_shown = max(self._progress_shown, measure_progress(gap, self.options.tolerance))
         self._progress(self._progress_shown)
         return True
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.examples import clip_rows
@@ -116,7 +116,7 @@ class HeavyTailed:
 def _make_pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
     """Make pairs, or raise `InvalidInput` if there are none."""
     if users.size == 0:
-        raise refusal("not a single pair came up", remedy="Take more users, or more tasks per user")
+        raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
     return Pairs(users, tasks, num_tasks)
 
 

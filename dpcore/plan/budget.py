@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpcore.common import mechanisms, noise_error
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import gaussian_epsilon
+from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.contributions import FloatArray
 
 MAX_AMOUNT = 2e3
@@ -77,7 +77,7 @@ class Budget:
         if self.noise is NoiseKind.LAPLACE:
             return self.epsilon
         assert self.delta is not None
-        return gaussian_epsilon(math.sqrt(self.full_v), self.delta)
+        return compute_gaussian_epsilon(math.sqrt(self.full_v), self.delta)
 
 
 def compute_unit_scale(epsilon: float, noise: NoiseKind, delta: float | None) -> float:
@@ -87,9 +87,9 @@ def compute_unit_scale(epsilon: float, noise: NoiseKind, delta: float | None) ->
     = 1e-6 where epsilon is from 0.1 to 3, and a plan with quantiles among its lines may use it.
     """
     if noise is NoiseKind.LAPLACE:
-        return noise_error.unit_scale(noise, epsilon, None)
+        return noise_error.compute_unit_scale(noise, epsilon, None)
     assert delta is not None
-    return mechanisms.gaussian_scale(1, float(epsilon), float(delta))
+    return mechanisms.find_gaussian_scale(1, float(epsilon), float(delta))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -98,4 +98,4 @@ def convert_to_epsilon(amount: float, noise: NoiseKind, delta: float | None) -> 
     if noise is NoiseKind.LAPLACE or not 0.0 < amount < MAX_AMOUNT:
         return amount if noise is NoiseKind.LAPLACE or amount == 0.0 else math.inf
     assert delta is not None
-    return mechanisms.gaussian_epsilon(amount**-0.5, float(delta))
+    return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(delta))

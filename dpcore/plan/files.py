@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.documents import choice_document, finite, proof
+from dpcore.common.documents import certificate_fields, finite_or_none, write_choice_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.plan.drawn import AllocatedLine, sum_weighted_squares
@@ -41,16 +41,16 @@ def write_choice(
                 "release": line.planned.line.label,
                 "parts_of_2_20": line.parts,
                 "budget": line.amount,
-                "noise_scale_at_sensitivity_1": finite(math.sqrt(line.v)),
+                "noise_scale_at_sensitivity_1": finite_or_none(math.sqrt(line.v)),
                 "bound": line.bound,
-                "second_bound": finite(line.second_bound),
+                "second_bound": finite_or_none(line.second_bound),
                 "error": line.error,
                 "unit": line.planned.unit,
                 "wanted_error": line.planned.target_error,
-                "budget_for_wanted_error": finite(needed_amount),
+                "budget_for_wanted_error": finite_or_none(needed_amount),
             }
             for line, needed_amount in zip(lines, needed_amounts, strict=True)
         ],
-        **proof(certificate),
+        **certificate_fields(certificate),
     }
-    return choice_document(dataset, "several numbers", to_values(parameters), {}, answer, assumptions)
+    return write_choice_document(dataset, "several numbers", to_values(parameters), {}, answer, assumptions)

@@ -125,10 +125,10 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
     parsed: list[Line] = []
     pieces = _split_text(text)
     for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
-        num_problems = len(problems.found)
+        num_problems = len(problems.entries)
         with problems.collecting():
             line = _parse_line(piece, number, problems)
-            if line is not None and len(problems.found) == num_problems:
+            if line is not None and len(problems.entries) == num_problems:
                 parsed.append(line)
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")

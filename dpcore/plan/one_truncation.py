@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Dataset, Values
@@ -165,7 +165,7 @@ def find_common_bound(
         best_index = int(np.argmin(amounts_of_lines.sum(axis=0)))
         amounts = amounts_of_lines[:, best_index]
         if not np.isfinite(amounts).all():
-            raise refusal(
+            raise refuse(
                 "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
                 "without any noise",
                 remedy="Want less of it",

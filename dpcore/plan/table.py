@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, log_spaced
@@ -95,7 +95,7 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
                 "a plan counts rows, and in these data something else is counted as a contribution",
                 remedy="Count rows, under Your data",
             )
-        for line in parameters.parsed_lines if not problems.found else ():
+        for line in parameters.parsed_lines if not problems.entries else ():
             with problems.collecting():
                 planned_lines.append(_plan_line(dataset, parameters, line))
     return tuple(planned_lines)
@@ -109,9 +109,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         LineStatistic.GROUP_SUMS: dataset.pairs is not None,
     }
     if statistic.needs_values and dataset.values is None and not has_alternative.get(statistic):
-        raise refusal(f"{line.label} needs a column of values, and these data have none")
+        raise refuse(f"{line.label} needs a column of values, and these data have none")
     if statistic.is_per_group and dataset.pairs is None:
-        raise refusal(f"{line.label} needs groups, and these data have none")
+        raise refuse(f"{line.label} needs groups, and these data have none")
     variance = parameters.noise.unit_variance
     has_all_bounds = True
     assumptions: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
         if value == 0.0:
-            raise refusal(
+            raise refuse(
                 f"{line.label} is 0 on these data, so that a share of it is no error to want",
                 remedy=f"Write it in its unit: {line.label} within 10",
             )
@@ -167,7 +167,7 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
     if totals.amounts is not None:
         return TotalCurve(totals.amounts, variance), totals.amounts.total
     if totals.signed is None:
-        raise refusal(totals.refusal.rstrip("."))
+        raise refuse(totals.refusal.rstrip("."))
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
     signed_totals = totals.signed
     sizes = np.unique(np.abs(signed_totals))

@@ -12,7 +12,7 @@ from dpcore.code.choice import Released
 from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import Measure, NoiseKind, unit_scale
+from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.bins import PublicBins
@@ -156,7 +156,7 @@ class PrivateParameters:
     def price(self) -> float:
         """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
         noise = self.release_noise
-        return unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
+        return compute_unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
 
     @property
     def condition(self) -> Condition:

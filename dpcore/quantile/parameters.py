@@ -139,7 +139,7 @@ class QuantileParameters:
             BaseKind.NORMAL: ("center", "spread"),
             BaseKind.HISTOGRAM: ("edges", "masses"),
         }
-        before = len(problems.found)
+        before = len(problems.entries)
         for kind, names in needed.items():
             for name in names:
                 value = getattr(self, name)
@@ -147,7 +147,7 @@ class QuantileParameters:
                     problems.add(f"{name} is needed for a {kind.value} base distribution")
                 elif kind is not self.base and value is not None:
                     problems.add(f"{name} goes only with a {kind.value} base distribution")
-        if len(problems.found) > before:
+        if len(problems.entries) > before:
             return
         if self.base is BaseKind.HISTOGRAM:
             edges = _numbers(problems, edges=self.edges)
@@ -159,7 +159,7 @@ class QuantileParameters:
             ends = {"mean of the base": self.center}
             problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
-        if len(problems.found) == before:
+        if len(problems.entries) == before:
             with problems.collecting():
                 self.base_distribution()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer.methods import Methods
-from dpcore.common.documents import document
+from dpcore.common.documents import write_document
 from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
 from dpcore.report.markup import to_plain_text
 
@@ -17,7 +17,7 @@ SCHEMA = "sweetspot/report/1"
 
 def write_report_json(report: Report) -> str:
     """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
-    return document(
+    return write_document(
         SCHEMA,
         made_at=report.created.isoformat(timespec="seconds"),
         page=report.page,

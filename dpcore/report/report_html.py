@@ -17,7 +17,7 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from dpcore.common.privacy import Disclosure, kind_of
+from dpcore.common.privacy import Disclosure, classify
 from dpcore.common.version import VERSION
 from dpcore.report import charts, plotly_figures, plotly_script
 from dpcore.report.content import AnswerContent, FigureData, Report
@@ -62,7 +62,7 @@ def _load_template() -> jinja2.Template:
     )
     # Markdown is escaped where it is read: no text becomes more than text there either.
     environment.filters["markdown"] = lambda text: Markup(render_inline(text))
-    environment.filters["css"] = lambda disclosure: _CSS[kind_of(disclosure)]
+    environment.filters["css"] = lambda disclosure: _CSS[classify(disclosure)]
     environment.filters["helps"] = _group_helps
     return environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
 

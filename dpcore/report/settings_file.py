@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_names import shown
 from dpcore.dataset import Dataset
@@ -91,15 +91,15 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise refusal(f"{name} cannot be read: {error.strerror}") from None
+        raise refuse(f"{name} cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
-        raise refusal(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
+        raise refuse(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise refusal(f"{name} is no text in UTF-8, as TOML is") from None
+        raise refuse(f"{name} is no text in UTF-8, as TOML is") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise refusal(
+        raise refuse(
             f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
         ) from None
 

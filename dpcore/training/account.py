@@ -11,8 +11,8 @@ import functools
 import math
 from dataclasses import dataclass
 
-from dpcore.common.least_noise import least_noise
-from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_epsilon
+from dpcore.common.least_noise import find_least_noise
+from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
 from dpcore.training.weighting import gradient_sensitivity, weight_sensitivity
 
 WEIGHT_SHARE = 0.05
@@ -183,7 +183,7 @@ def _find_sampled_multiplier(
     grid_step = min(1e-3, max(epsilon / 1000.0, 1e-4))
 
     def compute_epsilon(multiplier: float) -> float:
-        return sampled_gaussian_epsilon(
+        return bound_sampled_epsilon(
             multiplier, sampling_probability, steps, weight_multiplier, delta, grid_step
         )
 
@@ -193,7 +193,7 @@ def _find_sampled_multiplier(
         return multiplier_without_sampling
     # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
     return min(
-        least_noise(
+        find_least_noise(
             compute_epsilon, epsilon, max(sampling_probability, 0.05) * multiplier_without_sampling, 1e-3
         ),
         multiplier_without_sampling,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
+from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import GaussianNoise
 
 _RESERVED_SHARE = 1e-6
@@ -79,4 +79,4 @@ def account_exactly(
     if total[0] <= epsilon and total[1] <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
-    return discrete_gaussian_steps(squared_sensitivity, epsilon, delta)
+    return start_gaussian_steps(squared_sensitivity, epsilon, delta)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import CONFIDENCE, Summary, summary
+from dpcore.common.over_runs import CONFIDENCE, Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
@@ -198,7 +198,7 @@ def _student_quantile(degrees: IntArray) -> FloatArray:
 def _average_by_split(values: FloatArray, experiment: Experiment) -> FloatArray:
     """Average the runs on each split, the splits along the last axis; NaN where there is none."""
     num_splits = len(experiment.splits)
-    means = [summary(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)]
+    means = [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)]
     return np.stack(means, axis=-1)
 
 
@@ -224,7 +224,7 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
         degrees = np.maximum(num_runs - num_split_means, 0)
         spread = np.sqrt((residuals * residuals).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
         mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
-        spread_between_splits = summary(split_means, axis=-1).spread
+        spread_between_splits = summarise_runs(split_means, axis=-1).spread
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
             _student_quantile(num_split_means - 1)
@@ -644,7 +644,7 @@ def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[fl
     values = table.select_scores(Measure.LOSS, Over.ROWS)
     difference = values[cell_index] - values[other_index]
     summary_of_runs = summarise_splits(difference, table.experiment)
-    summary_of_splits = summary(_average_by_split(difference, table.experiment), axis=-1)
+    summary_of_splits = summarise_runs(_average_by_split(difference, table.experiment), axis=-1)
     return float(summary_of_runs.mean), float(
         np.fmax(summary_of_runs.standard_error, summary_of_splits.standard_error)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import choice_document, finite
+from dpcore.common.documents import finite_or_none, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.common.weights import smooth_losses
@@ -128,8 +128,8 @@ def write_choice(
         "loss_without_noise_and_clipping": references.average(
             references.without_noise_and_clipping, *held_out_loss
         ),
-        "proved_relative_gap": finite(references.certificate.relative_gap),
-        "trade_off_of_theory": finite(theory.trade_off),
+        "proved_relative_gap": finite_or_none(references.certificate.relative_gap),
+        "trade_off_of_theory": finite_or_none(theory.trade_off),
         "bound_of_theory": theory.threshold.bound,
         "methods": [
             {
@@ -140,11 +140,11 @@ def write_choice(
                 if cell.method is Method.FOLLOWED
                 else float(smooth_losses(histogram, min(cell.bound, histogram.max_size)).largest_weight),
                 "runs": int(losses.runs[cell_index]),
-                "loss": finite(float(losses.mean[cell_index])),
-                "half_width_95": finite(float(losses.half_width[cell_index])),
-                "half_width_95_users": finite(float(losses.users_half_width[cell_index])),
-                "loss_over_users": finite(float(users.mean[cell_index])),
-                "rows_told_right": finite(float(accuracy_summary.mean[cell_index])),
+                "loss": finite_or_none(float(losses.mean[cell_index])),
+                "half_width_95": finite_or_none(float(losses.half_width[cell_index])),
+                "half_width_95_users": finite_or_none(float(losses.users_half_width[cell_index])),
+                "loss_over_users": finite_or_none(float(users.mean[cell_index])),
+                "rows_told_right": finite_or_none(float(accuracy_summary.mean[cell_index])),
             }
             for cell_index, cell in enumerate(experiment.cells)
         ],
@@ -159,6 +159,6 @@ def write_choice(
         "mechanism": "noisy full-batch gradient descent",
         "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 4 and appendix E.2",
     }
-    return choice_document(
+    return write_choice_document(
         dataset, release, question, data, answer, list_assumptions(parameters), CHOICE_SCHEMA
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
@@ -87,7 +87,7 @@ class TrainingGenerator:
         sizes = np.minimum(np.maximum(pareto_draws, 1.0), self.max_rows).astype(np.int64)
         num_rows = int(sizes.sum())
         if num_rows > MAX_GENERATED_ROWS:
-            raise refusal(
+            raise refuse(
                 f"these users have {num_rows:,} rows; at most {MAX_GENERATED_ROWS:,} are generated",
                 remedy="Take fewer users, fewer rows of one user, or a larger exponent",
             )

@@ -9,9 +9,9 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Neighbours
-from dpcore.common.text_fields import built_from
+from dpcore.common.text_fields import build_from
 from dpcore.training import experiment
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
@@ -120,14 +120,14 @@ class TrainingParameters:
             problems.between(0.05, 0.9, held_out=self.held_out)
             problems.whole(0, 2**31, seed=self.seed)
             with problems.collecting():
-                _ = built_from(Mechanism, self, epsilon=1.0)
+                _ = build_from(Mechanism, self, epsilon=1.0)
             with problems.collecting():
                 _ = self.generator
 
     @property
     def mechanism(self) -> Mechanism:
         """Return the mechanism of the training."""
-        mechanism: Mechanism = built_from(Mechanism, self)
+        mechanism: Mechanism = build_from(Mechanism, self)
         return apply_rule(mechanism) if self.pace is Pace.RULE else mechanism
 
     @property
@@ -142,7 +142,7 @@ class TrainingParameters:
     @property
     def generator(self) -> TrainingGenerator:
         """Return the generator of the data."""
-        return built_from(TrainingGenerator, self, seed=self.data_seed)
+        return build_from(TrainingGenerator, self, seed=self.data_seed)
 
     @property
     def methods(self) -> tuple[Method, ...]:
@@ -177,7 +177,7 @@ class TrainingParameters:
         """
         if np.unique(rows.signs).size < 2:
             label_text = "1" if rows.signs[0] > 0.0 else "not 1"
-            raise refusal(
+            raise refuse(
                 f"every label is {label_text}: there is nothing to tell apart",
                 remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
             )

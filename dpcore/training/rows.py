@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.dataset import Dataset, LabelledRows
@@ -58,7 +58,7 @@ class Scaling:
             InvalidInput: There is not one range per column.
         """
         if len(self.ranges) != features.shape[1]:
-            raise refusal(f"{len(self.ranges)} ranges for {features.shape[1]} features")
+            raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
         midpoints = np.array(
             [

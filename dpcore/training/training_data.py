@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, refusal
+from dpcore.common.errors import InputProblem, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
@@ -115,9 +115,9 @@ def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) ->
         InvalidInput: Too many rows, or one user.
     """
     if features.shape[0] > MAX_ROWS:
-        raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
+        raise refuse(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
     if np.unique(codes).size < 2:
-        raise refusal("there is one user; at least two are needed, one of them to be held out")
+        raise refuse("there is one user; at least two are needed, one of them to be held out")
 
 
 def find_unlisted_levels(design: Design) -> list[InputProblem]:

@@ -164,7 +164,7 @@ def show_files(answer: Answer) -> None:
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
             "a private mechanism."
         )
-    task_file, label = f"{figures.file_name('task_weights', disclosure)}.csv", disclosure.label
+    task_file, label = f"{figures.write_file_name('task_weights', disclosure)}.csv", disclosure.label
     with st.container(horizontal=True):
         cards.file_button(
             "Task weights (CSV)",

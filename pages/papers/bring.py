@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.answer.paper_figure import PaperFigure
-from dpcore.common.errors import problems_of
+from dpcore.common.errors import describe_error
 from dpcore.common.wording import plain
 from dpcore.data.published import File
 from dpcore.papers import FIGURES
@@ -64,7 +64,7 @@ def _read(of: PaperFigure, given: list[UploadedFile]) -> None:
                 made = figure.own_data.build_figure(files)
                 paper.bring(figure, replace(made, key=f"{figure.key}-{digest[:8]}"))
     except Exception as error:  # Whatever it is, the page stays usable.
-        ENTRY.refuse(problems_of(error), [file.name for file in files])
+        ENTRY.refuse(describe_error(error), [file.name for file in files])
     else:
         ENTRY.refuse(())
     ENTRY.drop(given)

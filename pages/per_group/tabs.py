@@ -82,7 +82,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
 def data_cell(code: Code, source: Source, public_only: bool) -> str:
     """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
     code.import_name("pair_distribution", "dpcore.data")
-    name = f"{figures.file_name('pair_distribution', source.dataset.provenance)}.json"
+    name = f"{figures.write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")
     return (
         "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"

@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code import Released as Written
 from dpcore.common.checks import Problems
-from dpcore.common.text_fields import numbers_of
+from dpcore.common.text_fields import parse_numbers
 from dpcore.plan import lines
 from dpcore.plan.lines import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
@@ -37,7 +37,7 @@ def texts_of(card: Answer) -> tuple[str, ...]:
     if card.setting is None:
         return ()
     if card.setting.statistic is Written.QUANTILE:
-        return tuple(Line(LineStatistic.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
+        return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
     kind = LINES.get(card.setting.statistic)
     return () if kind is None else (kind.value,)
 

@@ -11,7 +11,7 @@ from dpcore.answer import Answer
 from dpcore.answer.value_range import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code as pair_code
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
@@ -174,19 +174,19 @@ def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
         alone: Whether the sum is left out, as beside a bound whose own sum with its release stands there.
     """
     delta = facts.delta
-    cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
-    before, after = session.ledger(), session.ledger().after(facts)
+    cost = f"ε = {format_rounded_up(facts.epsilon)}" + (f", δ = {format_rounded_up(delta)}" if delta else "")
+    before, after = session.ledger(), session.ledger().add(facts)
     if alone:
         return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
     if not before.releases:
         return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
-    assert after.spent is not None
-    total = f"ε = {rounded_up(after.spent.epsilon)}"
-    total += f", δ = {rounded_up(after.spent.delta)}" if after.spent.delta else ""
+    assert after.total is not None
+    total = f"ε = {format_rounded_up(after.total.epsilon)}"
+    total += f", δ = {format_rounded_up(after.total.delta)}" if after.total.delta else ""
     made = f"{len(after.releases)} releases"
     return (
         f"**Spends {cost}.** With what was spent before in this window, **{total}** in {made} "
-        f"({after.spent.neighbours.short})."
+        f"({after.total.neighbours.short})."
     )
 
 

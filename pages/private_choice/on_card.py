@@ -12,7 +12,7 @@ from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters
@@ -60,7 +60,7 @@ class Way:
     def name(self) -> str:
         """What the button says."""
         what = "Draw it privately" if self.drawn is None else "Draw another"
-        return f"{what} (ε = {rounded_up(self.asked.epsilon_choice)})"
+        return f"{what} (ε = {format_rounded_up(self.asked.epsilon_choice)})"
 
     @property
     def help(self) -> str:
@@ -203,6 +203,6 @@ def with_range(card: Answer) -> Answer:
         card.disclosure, ReleaseFacts
     ):  # The bound was drawn, too, and the card has said what all of it is.
         return replace(card, code=found)
-    total = rounded_up(drawn.facts.epsilon + release.epsilon)
+    total = format_rounded_up(drawn.facts.epsilon + release.epsilon)
     said = f"With the draw of the range, ε = {total} in all."
     return replace(card, detail=f"{card.detail} {said}".strip(), code=found)

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
@@ -50,7 +50,7 @@ class PairWay:
     def name(self) -> str:
         """What the button says."""
         what = "Draw it privately" if self.drawn is None else "Draw another"
-        return what if self.asked is None else f"{what} (ε = {rounded_up(self.asked.epsilon)})"
+        return what if self.asked is None else f"{what} (ε = {format_rounded_up(self.asked.epsilon)})"
 
     @property
     def help(self) -> str:
@@ -79,7 +79,7 @@ def asked_for(parameters: PerGroupParameters) -> PrivatePairProblem | str | None
     try:
         asked = drawing.pair_asked_for(parameters, actions.beside())
     except InvalidInput as refused:
-        return " ".join(f"{wording.capital(one.what)}." for one in refused.problems)
+        return " ".join(f"{wording.capital(one.message)}." for one in refused.problems)
     return asked.said if isinstance(asked, Lacking) else asked
 
 

@@ -179,4 +179,4 @@ def per_group_setting() -> PerGroupParameters | str:
             num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
         )
     except InvalidInput as refused:
-        return " ".join(f"{wording.capital(one.what)}." for one in refused.problems)
+        return " ".join(f"{wording.capital(one.message)}." for one in refused.problems)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
@@ -113,7 +113,7 @@ def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
     if len(parameters.asked) > 1:
         words.append(
             f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
-            f"{rounded_up(parameters.epsilon_each)} each."
+            f"{format_rounded_up(parameters.epsilon_each)} each."
         )
     outside = _outside(data, parameters)
     if outside is not None:

@@ -13,8 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import harmless
 from dpcore.training import files
@@ -67,7 +67,7 @@ def show(found: TrainingSolution) -> None:
     of, parameters = releases(found), found.parameters
     collect()
     made = of.made
-    cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
+    cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(found.data.dataset.histogram.num_users, 'user')}**, with "
         f"{describe_cell(parameters.release_cell)} (*More settings*). What users contribute is rounded onto a "
@@ -131,7 +131,7 @@ def _draw(found: TrainingSolution) -> None:
 
     def is_noted(charged: ReleaseFacts) -> None:
         if charged != facts:  # Asked before anything is drawn.
-            raise refusal("the release would cost something else than was noted")
+            raise refuse("the release would cost something else than was noted")
 
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         try:
@@ -139,7 +139,7 @@ def _draw(found: TrainingSolution) -> None:
         except StoppedError as stopped:
             return _Stopped(stopped.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
-            return _Stopped(True, problems_of(error))
+            return _Stopped(True, describe_error(error))
         return ReleaseRecord(question, table.feature_names, scaling, model, says)
 
     jobs.start(JOB, _Asked(data.account, of.note(facts)), make)

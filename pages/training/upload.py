@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
@@ -34,7 +34,7 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
 
 def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
     if design is None:  # Without it nobody knows which columns need a range.
-        raise refusal("what the columns of the table mean is missing")
+        raise refuse("what the columns of the table mean is missing")
     if data.is_private:
         _check_levels(design)
     return TrainingData(data, account, design)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.code import Choice, Code, Released, Several
 from dpcore.code.forms import CodeChoice, forms, of_data
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours, file_name
+from dpcore.common.privacy import Neighbours, write_file_name
 from dpcore.data_owners.answer.found import OwnersSolution
 from dpcore.data_owners.program import write_crossing_program
 from dpcore.dataset import Dataset
@@ -30,7 +30,7 @@ def choose_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCh
         programs += [] if cap is None else list(cap.forms)
     label = f"Label of the numbers that it holds: {solution.disclosure.label}."
     program = write_crossing_program(solution.collaboration, label)
-    file_name_with_label = f"{file_name(program.file_name.removesuffix('.py'), solution.disclosure)}.py"
+    file_name_with_label = f"{write_file_name(program.file_name.removesuffix('.py'), solution.disclosure)}.py"
     programs.append(
         ("When joining pays", Code(program.text, program.language, file_name_with_label, program.differences))
     )

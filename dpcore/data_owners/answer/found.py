@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.answer.against import BoundComparison, MethodComparison, cache_by_epsilon
 from dpcore.common import wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import crossings, unequal
@@ -119,7 +119,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
-            raise refusal("the owners are to be those of data, and there are none")
+            raise refuse("the owners are to be those of data, and there are none")
         if parameters.whole_owner:
             cap = unequal.find_best_cap(dataset.histogram, collaboration)
             if parameters.own_cap is not None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpcore.answer import Answer, Axis, Bars, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance, rounded_up
+from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.study import Form, Study, StudyResult
@@ -227,7 +227,7 @@ def write_settings(result: StudyResult, paper: bool) -> str:
 def write_replaced_epsilons(study: Study) -> str:
     """Write which ε the training has for a unit that is replaced, as in the bounds."""
     pairs = [
-        f"ε = {wording.entered(epsilon)} is ε = {rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
+        f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
     return (

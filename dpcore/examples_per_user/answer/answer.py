@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer
-from dpcore.common.documents import choice_document
+from dpcore.common.documents import write_choice_document
 from dpcore.common.text_fields import to_fields, to_values
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import options
@@ -94,6 +94,6 @@ def write_choice(dataset: Dataset, solution: ExamplesSolution) -> str:
         "proof": "none: the error is an estimate",
     }
     assumptions = (*ASSUMPTIONS, f"Not covered: {NOT_COVERED}")
-    return choice_document(
+    return write_choice_document(
         dataset, "training with a bounded number of examples per user", question, {}, answer, assumptions
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.code import Code
 from dpcore.code.forms import CodeChoice
-from dpcore.common.privacy import Provenance, file_name
+from dpcore.common.privacy import Provenance, write_file_name
 from dpcore.examples_per_user.answer.found import ExamplesSolution
 from dpcore.examples_per_user.answer.words import round_up
 from dpcore.examples_per_user.programs import PROGRAMS, Training, write_program
@@ -27,6 +27,6 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeCh
     programs = []
     for name in PROGRAMS:
         code = write_program(name, training, label)
-        file_name_with_label = f"{file_name(code.file_name.removesuffix('.py'), provenance)}.py"
+        file_name_with_label = f"{write_file_name(code.file_name.removesuffix('.py'), provenance)}.py"
         programs.append((name, Code(code.text, code.language, file_name_with_label, code.differences)))
     return CodeChoice(tuple(programs))

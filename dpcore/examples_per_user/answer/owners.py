@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.noise import bound_multiplier
@@ -36,7 +36,7 @@ def read_ownership(dataset: Dataset) -> Ownership | None:
     if dataset.pairs is None:
         return None
     if dataset.pairs.user_codes.size > MAX_PAIRS:
-        raise refusal(
+        raise refuse(
             f"the data have {dataset.pairs.user_codes.size:,} pairs; at most {MAX_PAIRS:,} are searched"
         )
     return Ownership.from_pairs(dataset.pairs.task_codes, dataset.pairs.user_codes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.answer import Number
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer.found import ExamplesSolution
 from dpcore.examples_per_user.options import Option
@@ -57,7 +57,7 @@ def format_multiplier(candidate: Option) -> str:
 
 def round_up(multiplier: float, digits: int = 4) -> float:
     """Round the noise multiplier up, as it stands on the page and in programs."""
-    return float(rounded_up(multiplier, digits))
+    return float(format_rounded_up(multiplier, digits))
 
 
 def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
@@ -165,11 +165,11 @@ def solve(
             nothing to train on or to test.
     """
     if dataset is None and parameters.source is RatingSource.DATA:
-        raise refusal("no data were given, and the settings name ratings of one's own")
+        raise refuse("no data were given, and the settings name ratings of one's own")
     parameters_in_use = parameters if dataset is None else replace(parameters, source=RatingSource.DATA)
     table = load_table(parameters_in_use, dataset)
     if table is None:
-        raise refusal(NO_RATINGS[:-1])
+        raise refuse(NO_RATINGS[:-1])
     shares = tuple(compute_shares(table, parameters_in_use, scheme) for scheme in Scheme)
     result = run(table.ratings, parameters_in_use.study, should_stop=should_stop)
     return FactorisationSolution(parameters_in_use, table, shares, result, finished=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
 from dpcore.common import wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -271,7 +271,7 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     """
     tasks, question = load_tasks(parameters, dataset), WeightQuestion.from_parameters(parameters)
     if tasks is None:
-        raise refusal("this needs a group or task in each row, and these data have none")
+        raise refuse("this needs a group or task in each row, and these data have none")
     exponent_curve, sampling = (
         compute_curve(tasks, question.loss, question.rule),
         find_best_sampling(tasks, question.loss),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
@@ -33,7 +33,7 @@ def build_answer(
     """
     if found is None:
         if data.pairs is None and data.pair_sizes is None:
-            raise refusal("this needs a group in each row, and these data have none")
+            raise refuse("this needs a group in each row, and these data have none")
         found = distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
     return _about(data, found) if isinstance(found, DistributionFound) else _answered(data, found)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import float_above
+from dpcore.common.privacy import round_up_to_float
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import Pair
 from dpcore.per_group.answer.found import WORTH, PerGroupFound
@@ -43,7 +43,7 @@ def of_distribution(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> 
 
 
 def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str, proved: bool = False) -> Methods:
-    delta = float_above(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
+    delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     return Methods(
         guarantee=write_guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
         sentences=found,

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -160,7 +160,7 @@ def _find_least_budget(
         if math.isinf(needed_amount)
     ]
     if unreachable:
-        raise refusal(
+        raise refuse(
             f"no ε is enough for {' and '.join(unreachable)}: more than the wanted error stays without any noise",
             remedy="Want less of it",
         )
@@ -171,7 +171,7 @@ def _find_least_budget(
         epsilon = budget.convert_to_epsilon(total)
         if epsilon > largest_epsilon:
             line_label = planned_lines[int(np.argmax(needed_amounts))].line.label
-            raise refusal(
+            raise refuse(
                 f"all wanted errors need ε = {epsilon:.3g}, which promises nothing; most of it is for {line_label}",
                 remedy="Want less of it, or leave it out",
             )

@@ -12,7 +12,7 @@ import numpy as np
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanSolution, compute_exact_epsilon, solve
 from dpcore.plan.answer.words import format_error
@@ -165,7 +165,7 @@ def _compare_in_pipelinedp(
         share = line.share / num_halves
         noise_square = math.inf
         if share > 0.0:
-            sigma = noise_error.unit_scale(
+            sigma = noise_error.compute_unit_scale(
                 NoiseKind.GAUSSIAN, solution.budget.epsilon * share, DEFAULT_DELTA * share
             )
             # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
@@ -225,7 +225,7 @@ def write_comparison(comparison: NoiseComparison, solution: PlanSolution, parame
         verdict = "both noises do alike"
     if parameters.objective is reach_objective:
         epsilon_texts = [
-            "no ε is enough" if math.isinf(total) else f"ε = {rounded_up(total, 4)} is enough"
+            "no ε is enough" if math.isinf(total) else f"ε = {format_rounded_up(total, 4)} is enough"
             for total in comparison.totals
         ]
         comparison_text = (
@@ -253,12 +253,12 @@ def _describe_spending(
         laplace_epsilon = comparison.totals[0]
     if math.isinf(laplace_epsilon):
         return ""
-    laplace_text = f"Laplace noise spends ε = {rounded_up(laplace_epsilon, 4)}, all of it"
+    laplace_text = f"Laplace noise spends ε = {format_rounded_up(laplace_epsilon, 4)}, all of it"
     if comparison.exact_gaussian_epsilon is None:
         return f"{laplace_text}; Gaussian noise beside a quantile spends at most ε, and no exact account is known here."
     return (
         f"{laplace_text}; the Gaussian noise really spends ε = "
-        f"{rounded_up(comparison.exact_gaussian_epsilon, 4)}, by an exact account."
+        f"{format_rounded_up(comparison.exact_gaussian_epsilon, 4)}, by an exact account."
     )
 
 

@@ -10,7 +10,7 @@ from dpcore.answer import Number
 from dpcore.answer.answer import Proof
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanSolution, compute_exact_epsilon
 from dpcore.plan.drawn import AllocatedLine, describe_coverage, sum_weighted_squares
@@ -29,7 +29,7 @@ ON_RELEASE = "The DP release is treated as the true data; errors on the original
 def write_headline(solution: PlanSolution) -> str:
     """Write for how many lines the budget suffices."""
     count = len(solution.lines)
-    epsilon = rounded_up(solution.budget.epsilon, 4)
+    epsilon = format_rounded_up(solution.budget.epsilon, 4)
     if count == 1:
         verb = "is enough" if solution.num_reached else "is not enough"
         return f"All of ε = {epsilon} goes to {solution.lines[0].planned.line.label}, and it {verb}."
@@ -92,7 +92,7 @@ def build_numbers(solution: PlanSolution, parameters: PlanParameters) -> tuple[N
     return (
         Number(
             "ε for all wanted errors",
-            "none is enough" if math.isinf(sufficient_epsilon) else rounded_up(sufficient_epsilon, 4),
+            "none is enough" if math.isinf(sufficient_epsilon) else format_rounded_up(sufficient_epsilon, 4),
             "",
             "The least ε of the whole plan at which every line has its wanted error, each with just what it needs.",
             None if math.isinf(sufficient_epsilon) else sufficient_epsilon,
@@ -161,7 +161,10 @@ def _describe_bound(line: AllocatedLine) -> str:
         case LineStatistic.GROUP_USERS:
             return f"{wording.counted(line.bound, 'group')} per user"
         case LineStatistic.GROUP_ROWS:
-            return f"{wording.counted(line.bound, 'group')} per user, {wording.counted(line.second_bound, 'row')} in each"
+            return (
+                f"{wording.counted(line.bound, 'group')} per user, "
+                f"{wording.counted(line.second_bound, 'row')} in each"
+            )
         case LineStatistic.GROUP_SUMS:
             return (
                 f"{wording.counted(line.bound, 'group')} per user, up to {wording.number(line.second_bound, 4)} in "
@@ -184,7 +187,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
         "wanted": [format_error(line, line.planned.target_error) for line in lines],
         "equal split": [format_error(line, line.error) for line in solution.equal_split],
         "reached at ε =": [
-            "never" if math.isinf(epsilon) else rounded_up(epsilon, 3) if epsilon else "any"
+            "never" if math.isinf(epsilon) else format_rounded_up(epsilon, 3) if epsilon else "any"
             for epsilon in solution.reaching_epsilons
         ],
     }
@@ -258,7 +261,7 @@ def _describe_all_targets(solution: PlanSolution) -> str:
         for line_index in order.tolist()
     ]
     return (
-        f"at ε = {rounded_up(solution.sufficient_epsilon, 4)} every line has its own; of that need "
+        f"at ε = {format_rounded_up(solution.sufficient_epsilon, 4)} every line has its own; of that need "
         f"{', '.join(need_texts)}."
     )
 
@@ -327,7 +330,8 @@ def describe_common_bound(truncation: OneTruncation, solution: PlanSolution) -> 
         cost = f"The largest error over wanted error is then **{cost_text} times** that with a bound for each number."
     else:
         cost = (
-            f"All wanted errors then need ε = {rounded_up(truncation.value, 4)}, **{cost_text} times** as much as "
+            f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, **{cost_text} times** "
+            "as much as "
             "with a bound "
         )
         cost += "for each number."

@@ -13,7 +13,7 @@ from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.privacy import Charge, ReleaseFacts, rounded_up
+from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
@@ -297,12 +297,12 @@ def spent(drawn: PrivateChoice | PrivatePair, asked: Asked, range_drawn: Release
     epsilon = release.epsilon
     of_release = release.delta if isinstance(release, PerGroupParameters) else release.release_delta
     on_range = 0.0 if range_drawn is None else range_drawn.epsilon
-    total = rounded_up(drawn.facts.epsilon + epsilon + on_range)
-    said = f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}"
+    total = format_rounded_up(drawn.facts.epsilon + epsilon + on_range)
+    said = f"The draw has spent ε = {format_rounded_up(drawn.facts.epsilon)}"
     if range_drawn is not None:
-        said += f", that of the range ε = {rounded_up(on_range)}"
-    delta = f", δ = {rounded_up(of_release)}" if of_release is not None else ""
-    return f"{said}; the release adds ε = {rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
+        said += f", that of the range ε = {format_rounded_up(on_range)}"
+    delta = f", δ = {format_rounded_up(of_release)}" if of_release is not None else ""
+    return f"{said}; the release adds ε = {format_rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
 
 
 def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer.found import PrivateFound
 from dpcore.private_choice.answer.words import NUMBER_NAMES
@@ -47,13 +47,13 @@ def methods(
 
 def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
     facts, spent = latest.facts, ""
-    if ledger.spent is not None and len(ledger.releases) > 1:
-        delta = f" and δ = {rounded_up(ledger.spent.delta)}" if ledger.spent.delta else ""
-        all_of_it = f"ε = {rounded_up(ledger.spent.epsilon)}{delta}"
+    if ledger.total is not None and len(ledger.releases) > 1:
+        delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
+        all_of_it = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
         spent = f" All that was drawn from these data so far spent {all_of_it} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
-        f"ε = {rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
+        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
         sentences=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism "
         "[@mcsherry2007] of "
         f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "

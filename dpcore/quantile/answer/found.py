@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.axes import choose_curve_bounds
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -238,7 +238,7 @@ def find(
         InvalidInput: The data have no values.
     """
     if data.values is None:
-        raise refusal("this needs values, one per row, and these data have none")
+        raise refuse("this needs values, one per row, and these data have none")
     problem = QuantileProblem(
         data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
     )

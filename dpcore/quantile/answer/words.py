@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer import Number, Proof
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import alike, wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
 from dpcore.quantile.answer.found import GOOD_ENOUGH, Poorer, QuantileFound, mean_error
@@ -199,7 +199,7 @@ def _unbounded(parameters: QuantileParameters) -> str:
 def _guarantees(found: QuantileFound) -> dict[str, str]:
     """What the same draws guarantee under the other relation."""
     p, bound = found.parameters, found.bound
-    other = rounded_up(p.epsilon_of_other)
+    other = format_rounded_up(p.epsilon_of_other)
     if p.protects_users:
         return {
             "If only values change": f"the same draws are {other}-DP where one user's values change and everybody's "

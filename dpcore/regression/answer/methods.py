@@ -6,7 +6,7 @@ import math
 
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.regression.answer.found import PROVED, RegressionFound
 
 NEIGHBOURS = (
@@ -27,7 +27,7 @@ def methods(found: RegressionFound) -> Methods:
     proved = "" if ours.certificate.proves(PROVED) else f" {ours.certificate.sentence}"
     return Methods(
         guarantee=write_guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
-        sentences=f"{clipped}, of scale {rounded_up(ours.noise.scale)}. The root of the total variance of the "
+        sentences=f"{clipped}, of scale {format_rounded_up(ours.noise.scale)}. The root of the total variance of the "
         f"coefficients, privacy noise included, is {wording.number(math.sqrt(ours.variance))}.{proved}",
         public_sentences=f"{clipped}.",
         disclosure=found.data.provenance,

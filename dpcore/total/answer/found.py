@@ -10,7 +10,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.common import noise_error, wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
@@ -189,7 +189,7 @@ def find(
     """
     of = user_totals(data, parameters.summed) if held is None else held
     if why := refused(of):
-        raise refusal(why)
+        raise refuse(why)
     if of.amounts is None:
         return _clipped(of, parameters)
     problem = parameters.problem(of.amounts)

@@ -10,8 +10,8 @@ import numpy as np
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.answer.stage import Stage
 from dpcore.common import weights
-from dpcore.common.errors import refusal
-from dpcore.common.text_fields import built_from
+from dpcore.common.errors import refuse
+from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
@@ -175,7 +175,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
 
 def theory_mechanism(parameters: TrainingParameters) -> Mechanism:
     """Return the plain descent that the theory describes: steps and step size as entered, whatever the page uses."""
-    return built_from(Mechanism, parameters, pace=Pace.ENTERED)
+    return build_from(Mechanism, parameters, pace=Pace.ENTERED)
 
 
 def scale_rows(data: TrainingData, positive_above: float) -> ClassifierRows:
@@ -186,7 +186,7 @@ def scale_rows(data: TrainingData, positive_above: float) -> ClassifierRows:
     """
     if data.dataset.table is None or data.scaling is None:
         remedy = "See dpcore.training.training_data.TrainingData"
-        raise refusal("the data have no labels and features, or their ranges are missing", remedy=remedy)
+        raise refuse("the data have no labels and features, or their ranges are missing", remedy=remedy)
     return prepare_rows(data.dataset.table, data.scaling, positive_above)
 
 
@@ -202,7 +202,7 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
     """
     if data is None:
         if parameters.source is DataSource.UPLOAD:
-            raise refusal("no data were given, and the settings name a table of one's own")
+            raise refuse("no data were given, and the settings name a table of one's own")
         data = (
             load_sample() if parameters.source is DataSource.SAMPLE else generate_data(parameters.generator)
         )

@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.parts import STYLES
 from dpcore.code.forms import CodeChoice
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, file_name, kind_of
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
 from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, number_elements
@@ -26,7 +26,7 @@ BADGES = {
 
 def badge(disclosure: Provenance, text: str = "") -> str:
     """The badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words, not its colour."""
-    words, color, icon = BADGES[kind_of(disclosure)]
+    words, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
 
@@ -228,7 +228,7 @@ def file_button(
     st.download_button(
         label,
         content,
-        file_name=f"{file_name(stem, disclosure)}.{ending}",
+        file_name=f"{write_file_name(stem, disclosure)}.{ending}",
         mime=MIMES[ending],
         key=key or f"{stem}_file",
         on_click="ignore",

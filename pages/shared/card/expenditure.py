@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.report.content import Line
 from dpcore.report.markup import escape_markdown
 
@@ -32,14 +32,14 @@ def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
 
 def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
     """Everything that was spent, as a line of a report; none before the first release."""
-    spent = ledger.spent
+    spent = ledger.total
     if spent is None:
         return ()
-    delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
+    delta = f", δ = {format_rounded_up(spent.delta)}" if spent.delta else ""
     return (
         Line(
             "Spent on these data so far",
-            f"ε = {rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
+            f"ε = {format_rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
             Disclosure.PUBLIC,
             f"Neighbouring data: {spent.neighbours.short}. {note}".rstrip(),
             number=spent.epsilon,

@@ -19,7 +19,7 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, describe_error
 from dpcore.common.progress import ShouldStop
 from pages.shared.base import dialogs, turns
 from pages.shared.fields import fields
@@ -128,7 +128,7 @@ class Job:
             if not self._dropped:
                 self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
-            self.problems = problems_of(error)
+            self.problems = describe_error(error)
             self.again = None if isinstance(error, InvalidInput) else work
         finally:
             if admitted:

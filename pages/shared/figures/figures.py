@@ -18,7 +18,7 @@ from dpcore.answer.handle import Dots, Handle, SecondBound
 from dpcore.answer.look import Style
 from dpcore.answer.parts import BIAS, STYLES, PartColumn
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.privacy import file_name as file_name
+from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.report import charts, csv_files
@@ -93,13 +93,15 @@ def show(
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle)
+        figure.draw(
+            fig, key, alt, write_file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle
+        )
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
         "CSV",
         lambda: csv_files.write_columns(data, disclosure, [*_notes(asked), *axis_notes(made)]),
-        file_name=f"{file_name(key, disclosure)}.csv",
+        file_name=f"{write_file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
         on_click="ignore",

@@ -128,8 +128,8 @@ def _buttons(
     """Report, JSON and script; the report that holds the answer is the main button."""
     kept = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
-    report = figures.file_name(f"{stem}_report{public}", kept)
-    script = figures.file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    report = figures.write_file_name(f"{stem}_report{public}", kept)
+    script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
             ("Report (HTML)", "html", "text/html", report, _html),

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -213,14 +213,14 @@ def _ends(low: Any, high: Any) -> str:
     # What was drawn is on the account.
     drawing = catalogue.DRAWING if session.ledger().releases else None
     drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
-    cost = f", drawn, ε = {rounded_up(drawn.facts.epsilon)}" if drawn else ""
+    cost = f", drawn, ε = {format_rounded_up(drawn.facts.epsilon)}" if drawn else ""
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
 def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
     page = "Choose privately"
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
-        return Step("Private?", f"drawn, ε = {rounded_up(card.disclosure.epsilon)}", page=page)
+        return Step("Private?", f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}", page=page)
     if not private:
         return Step("Private?", "public data", page=page)
     setting = None if card is None else card.setting

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from dpcore.common import privacy
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import GaussianNoise, gaussian_epsilon
+from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
 from dpcore.multitask import budget
 
 CASES = [(e, d) for e in (1e-3, 0.1, 1.0, 5.0, 50.0) for d in (1e-12, 1e-6, 1e-2, 0.5)]
@@ -40,7 +40,7 @@ def test_spends_no_more_than_delta_and_hardly_less(epsilon, delta):
 @pytest.mark.parametrize(("epsilon", "delta"), CASES)
 def test_inverse_never_exceeds_epsilon(epsilon, delta):
     sigma = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    assert gaussian_epsilon(sigma, delta) <= epsilon
+    assert compute_gaussian_epsilon(sigma, delta) <= epsilon
 
 
 def test_scales_with_the_sensitivity():

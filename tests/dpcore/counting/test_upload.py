@@ -203,8 +203,8 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once():
     with pytest.raises(InvalidInput) as refused:
         table_of("user,a,a\n1,2,3,4\n")
     names, fields = refused.value.problems
-    assert "same name" in names.what
-    assert "4 fields" in fields.what
+    assert "same name" in names.message
+    assert "4 fields" in fields.message
 
 
 def test_a_file_above_the_limit_is_refused(monkeypatch):

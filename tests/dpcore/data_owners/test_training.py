@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from benchmarks._algorithm_1 import shown_epsilon
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Disclosure, gaussian_epsilon
+from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import (
@@ -172,8 +172,8 @@ def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
 def test_the_noise_of_all_steps_together_keeps_epsilon(epsilon: float) -> None:
     for steps in (1, 30):
         sigma = compute_step_noise(epsilon, 1e-6, steps) / math.sqrt(steps)
-        assert gaussian_epsilon(sigma, 1e-6) <= epsilon * (1.0 + 1e-9)
-        assert gaussian_epsilon(sigma * 0.99, 1e-6) > epsilon
+        assert compute_gaussian_epsilon(sigma, 1e-6) <= epsilon * (1.0 + 1e-9)
+        assert compute_gaussian_epsilon(sigma * 0.99, 1e-6) > epsilon
     assert compute_step_noise(math.inf, 1e-6, 3) == 0.0
 
 

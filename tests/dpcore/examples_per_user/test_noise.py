@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpcore.common.privacy import gaussian_sigma
+from dpcore.common.privacy import compute_gaussian_sigma
 from dpcore.examples_per_user import noise, rdp
 from dpcore.examples_per_user.rdp import DensityRatio, Mixture, compute_divergences
 
@@ -208,7 +208,7 @@ def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
 
 @pytest.mark.parametrize("examples", [1, 5, 4096])
 def test_a_full_batch_is_one_gaussian(examples: int) -> None:
-    exact = examples * math.sqrt(30.0) * gaussian_sigma(1.0, 1e-6)
+    exact = examples * math.sqrt(30.0) * compute_gaussian_sigma(1.0, 1e-6)
     for found in (noise.find_multiplier, noise.bound_multiplier):
         assert found(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
 

@@ -70,4 +70,4 @@ def test_steps_and_counts_compose_by_adding_budgets() -> None:
 def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         budget.PrivacyTarget(epsilon=-1.0, delta=2.0)
-    assert [p.what.split()[0] for p in refused.value.problems] == ["epsilon", "delta"]
+    assert [p.message.split()[0] for p in refused.value.problems] == ["epsilon", "delta"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.reference import compared
+from dpcore.common.reference import compare_results
 from dpcore.multitask import cvxpy_reference, exact, free, weight_skew, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
@@ -65,7 +65,7 @@ def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -
     assert "failed" in ended
     assert certificate.relative_gap > 0.0
     mine, other = cvxpy_reference.compare_with_cvxpy(problem)
-    assert "times as long as Sweet Spot" in compared(mine, other)
+    assert "times as long as Sweet Spot" in compare_results(mine, other)
     assert cvxpy_reference.compare_with_cvxpy(problem, lambda: True)[1:] == ()
 
 

@@ -14,7 +14,7 @@ from dpcore import quantile
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import gaussian_epsilon
+from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
@@ -55,7 +55,7 @@ def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
     line = Line(kind, q, wanted, relative or wanted is None, weight)
     problems = Problems()
     (read,) = lines.parse_lines(line.text.upper(), problems)
-    assert not problems.found
+    assert not problems.entries
     assert (read.statistic, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
     assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)
     assert read.is_relative == line.is_relative
@@ -202,7 +202,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     sigma = compute_unit_scale(1.0, NoiseKind.GAUSSIAN, 1e-6)
     assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
     budget = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6)
-    assert budget.exact_epsilon == pytest.approx(gaussian_epsilon(sigma, 1e-6))
+    assert budget.exact_epsilon == pytest.approx(compute_gaussian_epsilon(sigma, 1e-6))
     assert budget.exact_epsilon < 1.0
     # Four lines of any shares are one Gaussian of all of them.
     assert np.sum(1.0 / budget.divide(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)

@@ -62,7 +62,7 @@ def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
     parameters = PrivateParameters(1.0, epsilon_choice=0.1)
     asked = parameters.choice
     found = comparison.direct_cost(asked, HISTOGRAM)
-    draw = mechanisms.selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
+    draw = mechanisms.make_selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
     drawn = asked.candidates[[draw() for _ in range(300)]]
     inside = np.mean((drawn >= found.low) & (drawn <= found.high))
     assert 0.8 <= inside <= 0.98  # 0.9 and a little more by ties; five standard deviations are 0.087.

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.stats import beta
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, sampled_gaussian_epsilon
+from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum, output
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
@@ -309,8 +309,8 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
         multiplier = noise.gradient / noise.gradient_sensitivity
         weight = noise.weight / noise.weight_sensitivity
         assert noise.gradient < full.gradient
-        assert sampled_gaussian_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
-        assert sampled_gaussian_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
+        assert bound_sampled_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
+        assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
         with np.errstate(all="ignore"):
             other = RdpAccountant()

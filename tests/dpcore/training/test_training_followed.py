@@ -231,7 +231,7 @@ def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     )
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(drawn / noise.scale, "norm").pvalue > 1e-4
-    assert noise.left == grid.total - 8 * grid.squared_gradient
+    assert noise.remaining == grid.total - 8 * grid.squared_gradient
 
 
 # --- the rule -----------------------------------------------------------------------------------------------

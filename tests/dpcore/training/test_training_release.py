@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
+from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, optimum, release, whole
 from dpcore.training.generator import TrainingGenerator
@@ -258,7 +258,7 @@ def test_a_capped_release_learns_and_costs_what_weights_cost():
 
 def test_steps_are_paid_for_before_they_are_drawn():
     paid = []
-    steps = discrete_gaussian_steps(300, 1.0, 1e-5, lambda *facts: paid.append(facts))
+    steps = start_gaussian_steps(300, 1.0, 1e-5, lambda *facts: paid.append(facts))
     assert paid == [(steps.epsilon, steps.delta)]
     draws = np.concatenate([steps.release(np.zeros(4000, dtype=np.int64), 100) for _ in range(2)])
     # 8,000 draws of a discrete Gaussian of scale well above 1: mean and variance within 5 standard errors.
@@ -276,9 +276,9 @@ def test_steps_are_paid_for_before_they_are_drawn():
         raise RuntimeError("no budget")
 
     with pytest.raises(RuntimeError, match="no budget"):
-        discrete_gaussian_steps(1, 1.0, 1e-5, refuse)
+        start_gaussian_steps(1, 1.0, 1e-5, refuse)
     with pytest.raises(InvalidInput, match=r"sensitivity must(.|\n)*psilon must(.|\n)*elta must"):
-        discrete_gaussian_steps(0, 0.0, 1.0)
+        start_gaussian_steps(0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("pace", Pace)
@@ -316,9 +316,9 @@ def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(mon
     paid: list[int] = []
 
     def same(noise: GaussianSteps, values, squared_sensitivity: int) -> np.ndarray:
-        paid.append(noise.left)
+        paid.append(noise.remaining)
         drawn.append(squared_sensitivity)
-        noise.left -= squared_sensitivity
+        noise.remaining -= squared_sensitivity
         return (np.arange(np.size(values)) - 1) * 10**9
 
     monkeypatch.setattr(GaussianSteps, "release", same)

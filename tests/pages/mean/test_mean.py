@@ -405,7 +405,9 @@ def test_downloads_carry_the_label(disclosure):
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
     figure_data = csv_files.write_columns({"x": [1, 2]}, disclosure)
     assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])
-    assert ("do-not-publish" in figures.file_name("x", disclosure)) is (disclosure is Disclosure.PRIVATE)
+    assert ("do-not-publish" in figures.write_file_name("x", disclosure)) is (
+        disclosure is Disclosure.PRIVATE
+    )
 
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():

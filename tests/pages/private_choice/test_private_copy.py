@@ -128,9 +128,9 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
 
 def test_file_names_say_release_and_epsilon() -> None:
     facts = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-    assert figures.file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
-    assert "PRIVATE" in figures.file_name("mean_choice", Disclosure.PRIVATE)
-    assert figures.file_name("mean_choice", Disclosure.PUBLIC) == "mean-choice"
+    assert figures.write_file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
+    assert "PRIVATE" in figures.write_file_name("mean_choice", Disclosure.PRIVATE)
+    assert figures.write_file_name("mean_choice", Disclosure.PUBLIC) == "mean-choice"
 
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:

@@ -124,7 +124,7 @@ def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     found = private_found.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
     ledger = Ledger()
     for one in drawn:
-        ledger = ledger.after(one.facts)
+        ledger = ledger.add(one.facts)
     return private_methods(found, [(asked.wanted, one) for one in drawn], ledger)
 
 

@@ -208,7 +208,7 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.positive(constant=-1.0)
     try:
         page_run.begin(page_run.Drawn(catalogue.named("multitask")))
-        questions.say(found.found)
+        questions.say(found.entries)
     finally:
         page_run.begin(None)
     assert "The number of users must be a whole number between 2 and" in told[0]

@@ -361,7 +361,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     session.loaded()
     tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
     assert tour.as_declared(tour.step_of(STOPS[0]))
-    assert problems.found == []
+    assert problems.entries == []
     tour.end()
     assert session.loaded().origin == generated
     assert session.dataset().histogram.digest == generated.load().histogram.digest
@@ -371,7 +371,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
     tour.resume({tour.MARK: wanted}, False, problems)
-    (found,) = problems.found
+    (found,) = problems.entries
     assert "the tour has 7 steps" in found.sentence.lower()
     assert len(found.sentence) < 120
     assert shelf.tour() is None
