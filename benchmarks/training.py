@@ -42,7 +42,7 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
 from dpcore.training.sample import load_tickets
-from dpcore.training.scores import Measure, Over, compute_scores
+from dpcore.training.scores import Measure, ScoreUnit, compute_scores
 from dpcore.training.user_sums import UserSums
 from dpcore.training.weighting import Cell, Method
 
@@ -452,7 +452,9 @@ class Cuts:
             on = trained[:, at] > 0.0
             train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (on, ~on))
             question = experiment.Experiment(train, test, mechanism, tuple(cells), runs, 5_000 + at)
-            losses = experiment.fill_table(question.make_empty_table()).select_scores(Measure.LOSS, Over.ROWS)
+            losses = experiment.fill_table(question.make_empty_table()).select_scores(
+                Measure.LOSS, ScoreUnit.ROWS
+            )
             found[:, at] = losses.mean(axis=1) - floors[0, at]
         return dict(zip(cells, found, strict=True))
 

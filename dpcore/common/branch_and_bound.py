@@ -153,16 +153,16 @@ def minimise(
             intervals.split_at_right.falling_at_least + intervals.split_at_left.rising
         )
         # Two roots and not the root of a product, which could overflow.
-        middle = np.sqrt(intervals.left) * np.sqrt(intervals.right)
+        midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            middle = np.clip(
-                np.floor(middle),
+            midpoints = np.clip(
+                np.floor(midpoints),
                 intervals.left + 1.0,
                 np.maximum(intervals.right - 1.0, intervals.left + 1.0),
             )
-        is_unsplit = (middle <= intervals.left) | (middle >= intervals.right)
+        is_unsplit = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
             bounds = np.where(
                 is_unsplit,
@@ -174,26 +174,30 @@ def minimise(
         # A settled interval keeps its bound: the lower bound is the smallest of them.
         if is_settled.any():
             proved_bound = min(proved_bound, float(bounds[is_settled].min()))
-        intervals, middle, bounds = intervals.take(~is_settled), middle[~is_settled], bounds[~is_settled]
+        intervals, midpoints, bounds = (
+            intervals.take(~is_settled),
+            midpoints[~is_settled],
+            bounds[~is_settled],
+        )
         progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / length))
         if not intervals.left.size:
             break
         if should_stop():
             stop_reason = "stopped on request"
-        elif evaluations + middle.size > max_evaluations:
+        elif evaluations + midpoints.size > max_evaluations:
             stop_reason = f"stopped after {evaluations:,} points"
         if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved_bound = min(proved_bound, float(bounds.min()))
             break
-        split_at_points = split(middle)
-        evaluations += middle.size
+        split_at_points = split(midpoints)
+        evaluations += midpoints.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
         if float(values[best_index]) < value:
-            argument, value = float(middle[best_index]), float(values[best_index])
+            argument, value = float(midpoints[best_index]), float(values[best_index])
         intervals = _Ends(
-            np.concatenate((intervals.left, middle)),
-            np.concatenate((middle, intervals.right)),
+            np.concatenate((intervals.left, midpoints)),
+            np.concatenate((midpoints, intervals.right)),
             _concatenate(intervals.split_at_left, split_at_points),
             _concatenate(split_at_points, intervals.split_at_right),
         )

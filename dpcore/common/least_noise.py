@@ -63,15 +63,15 @@ def find_least_noise(
         # Aimed a little above the root: the safe end is the one that is returned.
         share = weight_low / (weight_low - weight_high)
         # Away from both ends, so that every look shortens the interval.
-        middle = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
-        middle = min(middle, high - 1e-3 * (high - low))
-        value_at_middle, calls_left = log_excess(middle), calls_left - 1
+        midpoint = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
+        midpoint = min(midpoint, high - 1e-3 * (high - low))
+        value_at_middle, calls_left = log_excess(midpoint), calls_left - 1
         if value_at_middle <= 0.0:
-            high, value_at_high, weight_high = middle, value_at_middle, value_at_middle
+            high, value_at_high, weight_high = midpoint, value_at_middle, value_at_middle
             weight_low *= 0.5 if side == 1 else 1.0
             side = 1
         else:
-            low, value_at_low, weight_low = middle, value_at_middle, value_at_middle
+            low, value_at_low, weight_low = midpoint, value_at_middle, value_at_middle
             weight_high *= 0.5 if side == -1 else 1.0
             side = -1
     return math.exp(high)

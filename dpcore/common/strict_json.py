@@ -263,9 +263,9 @@ def read_enum(enum_type: type[enum.Enum]) -> Reader:
     return lambda json_value: json_value.choose(names)
 
 
-def read_optional(read: Reader) -> Reader:
+def read_optional(reader: Reader) -> Reader:
     """Make a reader of a value that may be null."""
-    return lambda json_value: None if json_value.value is None else read(json_value)
+    return lambda json_value: None if json_value.value is None else reader(json_value)
 
 
 def _describe(value: Any) -> str:

@@ -162,7 +162,7 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     for name, field in known_fields.items():
         if name in texts:
             try:
-                values[name] = _read(hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT))
+                values[name] = _parse_value(hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT))
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
@@ -170,7 +170,7 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     return values, problems
 
 
-def _read(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
+def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
     """Read one field of a type."""
     if len(text) > max_characters:
         raise ValueError("too long")

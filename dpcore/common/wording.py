@@ -85,8 +85,8 @@ def percent(share: float, digits: int = 2) -> str:
         return f"{value:.{digits - 1}e}{PERCENT}".replace("-", "−")
     # Never round a part up to the whole: 99.96 % must not read as 100 %.
     is_nearly_all = 100.0 - 1e-9 > value > 99.0
-    places = 2 if is_nearly_all else max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    text = f"{value:,.{places}f}"
+    decimals = 2 if is_nearly_all else max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:,.{decimals}f}"
     return f"{'99.99' if is_nearly_all and text == '100.00' else text}{PERCENT}".replace("-", "−")
 
 

@@ -116,8 +116,8 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
         high *= 2
     low = high // 2
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if pays(middle) else (middle, high)
+        midpoint = (low + high) // 2
+        low, high = (low, midpoint) if pays(midpoint) else (midpoint, high)
     return high
 
 

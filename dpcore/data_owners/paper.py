@@ -250,12 +250,12 @@ def _build_figures(
                     Line(
                         form.value,
                         name,
-                        look,
+                        style,
                         symbol,
                         paper_values=mean.get(form, ()),
                         paper_spreads=spread.get(form, ()),
                     )
-                    for form, (name, look, symbol) in FORM_STYLES.items()
+                    for form, (name, style, symbol) in FORM_STYLES.items()
                 ),
             ),
             runs.run_table_1,
@@ -274,8 +274,8 @@ def _build_figures(
             ACCURACY,
             EPSILONS,
             tuple(
-                Line(form.value, name, look, symbol, paper_values=first_row.get(form, ()))
-                for form, (name, look, symbol) in FORM_STYLES.items()
+                Line(form.value, name, style, symbol, paper_values=first_row.get(form, ()))
+                for form, (name, style, symbol) in FORM_STYLES.items()
             ),
             runs.run_figure_1,
             ROUNDS,

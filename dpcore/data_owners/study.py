@@ -209,8 +209,8 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
                 remedy="Choose one record or a whole owner as what is protected",
             )
             return
-        loaded = records.load(study.seeds[0]) if isinstance(records, Records) else records
-        num_training = split_records(loaded, study.seeds[0])[0].labels.size
+        loaded_records = records.load(study.seeds[0]) if isinstance(records, Records) else records
+        num_training = split_records(loaded_records, study.seeds[0])[0].labels.size
         for owner_count in study.owners:
             if study.records_per_user > num_training // owner_count:
                 problems.add(
@@ -251,8 +251,8 @@ def run_study(
         return StudyResult(study, copies, num_training, num_test, parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
-        loaded = records.load(seed) if isinstance(records, Records) else records
-        seed_runs = _SeedRuns(study, *split_records(loaded, seed), seed, should_stop)
+        loaded_records = records.load(seed) if isinstance(records, Records) else records
+        seed_runs = _SeedRuns(study, *split_records(loaded_records, seed), seed, should_stop)
         for owner_index, owner_count in enumerate(study.owners):
             for form, num_epsilons, score in seed_runs.yield_scores(owner_count):
                 if should_stop():

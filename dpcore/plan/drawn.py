@@ -29,7 +29,7 @@ class AllocatedLine:
 
     Attributes:
         planned: What is released, and what it costs.
-        parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
+        num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
         amount: What it takes of what adds up: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
         v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
         bound: Bound on rows, on a total, on groups; 0 where it is dropped.
@@ -38,7 +38,7 @@ class AllocatedLine:
     """
 
     planned: PlannedLine
-    parts: int
+    num_parts: int
     amount: float
     v: float
     bound: float
@@ -48,12 +48,12 @@ class AllocatedLine:
     @property
     def is_dropped(self) -> bool:
         """Return True if 0 is published instead."""
-        return self.parts == 0
+        return self.num_parts == 0
 
     @property
     def share(self) -> float:
         """Return the share of the budget."""
-        return self.parts / NUM_PARTS
+        return self.num_parts / NUM_PARTS
 
     @property
     def is_reached(self) -> bool:
@@ -101,23 +101,25 @@ def allocate_lines(
         share_array.sum() / NUM_PARTS,
     )
     amount_per_part = compute_total_amount(divided_budget) / NUM_PARTS
-    parts = round_to_parts(share_array)
+    num_parts = round_to_parts(share_array)
     # Each round drops a line, so that it ends. If all remaining lines are best published as 0, they keep their shares.
     while True:
         line_vs = [
-            _convert_to_v(line_parts * amount_per_part, divided_budget) for line_parts in parts.tolist()
+            _convert_to_v(line_parts * amount_per_part, divided_budget) for line_parts in num_parts.tolist()
         ]
         optima = [
             line.curve.best(np.array([line_v])) for line, line_v in zip(planned_lines, line_vs, strict=True)
         ]
-        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (parts > 0)
-        if not is_zero.any() or is_zero[parts > 0].all():
+        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
+        if not is_zero.any() or is_zero[num_parts > 0].all():
             break
         share_array[is_zero] = 0.0
-        parts = round_to_parts(np.where(parts > 0, share_array, 0.0))
-    parts = np.where(is_zero, 0, parts)
+        num_parts = round_to_parts(np.where(num_parts > 0, share_array, 0.0))
+    num_parts = np.where(is_zero, 0, num_parts)
     allocated = []
-    for line, line_parts, line_v, optimum in zip(planned_lines, parts.tolist(), line_vs, optima, strict=True):
+    for line, line_parts, line_v, optimum in zip(
+        planned_lines, num_parts.tolist(), line_vs, optima, strict=True
+    ):
         if line_parts == 0:
             zero_optimum = line.curve.best(np.array([math.inf]))
             allocated.append(

@@ -39,7 +39,7 @@ def write_choice(
         "lines": [
             {
                 "release": line.planned.line.label,
-                "parts_of_2_20": line.parts,
+                "parts_of_2_20": line.num_parts,
                 "budget": line.amount,
                 "noise_scale_at_sensitivity_1": finite_or_none(math.sqrt(line.v)),
                 "bound": line.bound,

@@ -248,10 +248,10 @@ class _Search:
             line_index = int(np.argmax(high - low))
             if high[line_index] - low[line_index] <= 1:
                 return None
-            middle = (shares_above[line_index] + shares_below[line_index]) / 2.0
+            midpoint = (shares_above[line_index] + shares_below[line_index]) / 2.0
         else:
-            middle = math.sqrt(max(shares_above[line_index], tiny) * max(shares_below[line_index], tiny))
-        grid_index = int(np.searchsorted(self.grid, middle))
+            midpoint = math.sqrt(max(shares_above[line_index], tiny) * max(shares_below[line_index], tiny))
+        grid_index = int(np.searchsorted(self.grid, midpoint))
         return line_index, min(max(grid_index, int(low[line_index]) + 1), int(high[line_index]) - 1)
 
     def exchange_shares(self) -> None:

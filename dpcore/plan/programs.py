@@ -39,7 +39,7 @@ def make_program(
             Part(
                 line.planned.line.label,
                 make_choice(dataset, parameters, line, divided_budget.epsilon),
-                line.parts,
+                line.num_parts,
             )
             for line in released_lines
         ),
@@ -57,12 +57,12 @@ def make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLin
     sums = dataset.pairs.sums if statistic is LineStatistic.GROUP_SUMS and dataset.pairs is not None else None
     is_signed = statistic is LineStatistic.SUM and user_totals(dataset, Summed.VALUES).amounts is None
     is_signed |= sums is not None and float(sums.min(initial=0.0)) < 0.0
-    released, bounds = _convert_bounds(line, choose_rank_weights(parameters))
+    released_statistic, bounds = _convert_bounds(line, choose_rank_weights(parameters))
     if is_signed:
         bounds["min_total"] = -bounds["max_total"]
     if statistic.needs_range:
         bounds |= {"lower": parameters.lower, "upper": parameters.upper}
-    return Choice(released, epsilon, **of_data(dataset), **bounds)
+    return Choice(released_statistic, epsilon, **of_data(dataset), **bounds)
 
 
 def _convert_bounds(

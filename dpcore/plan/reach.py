@@ -52,9 +52,11 @@ def _find_needed(curve: Curve, target_error: float, budget: Budget) -> float:
         )
     low, high = float(amounts[first_sufficient - 1]), float(amounts[first_sufficient])
     for _ in range(_DIGITS):
-        middle = math.sqrt(low * high)
-        is_enough = bool(curve.best(np.array([middle ** -float(budget.power)])).squares[0] <= target_error**2)
-        low, high = (low, middle) if is_enough else (middle, high)
+        midpoint = math.sqrt(low * high)
+        is_enough = bool(
+            curve.best(np.array([midpoint ** -float(budget.power)])).squares[0] <= target_error**2
+        )
+        low, high = (low, midpoint) if is_enough else (midpoint, high)
     return high
 
 
@@ -78,8 +80,8 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     while compute_shares(high).sum() > 1.0 and high < 1e12:
         low, high = high, high * 4.0
     while high / low > 1.0 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if compute_shares(middle).sum() <= 1.0 else (middle, high)
+        midpoint = math.sqrt(low * high)
+        low, high = (low, midpoint) if compute_shares(midpoint).sum() <= 1.0 else (midpoint, high)
     needed_shares = compute_shares(high)
     total = needed_shares.sum()
     # The rest is divided in proportion; a line that needs nothing has no share.

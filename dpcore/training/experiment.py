@@ -22,7 +22,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
-from dpcore.training.scores import SHAPE, Measure, Over, compute_scores, score_constant
+from dpcore.training.scores import SHAPE, Measure, ScoreUnit, compute_scores, score_constant
 from dpcore.training.user_sums import BLOCK
 from dpcore.training.weighting import Cell, Method, draw_ranks
 
@@ -148,13 +148,13 @@ class Table:
         """Return True if every run is finished."""
         return bool((self.runs_done == self.experiment.runs).all())
 
-    def summarise(self, measure: Measure, over: Over, side: int = Side.HELD_OUT) -> SplitSummary:
+    def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
         """Return means and their errors, one entry per cell."""
-        return summarise_splits(self.select_scores(measure, over, side), self.experiment)
+        return summarise_splits(self.select_scores(measure, unit, side), self.experiment)
 
-    def select_scores(self, measure: Measure, over: Over, side: int = Side.HELD_OUT) -> FloatArray:
+    def select_scores(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> FloatArray:
         """Select one score of every run, shape (cells, runs)."""
-        return np.asarray(self.scores[:, :, side, list(Over).index(over), list(Measure).index(measure)])
+        return np.asarray(self.scores[:, :, side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
 
     def find_cells(self, method: Method) -> IntArray:
         """Find the positions of a method's cells, by bound."""
@@ -257,9 +257,9 @@ class References:
     certificate: Certificate
     theta: FloatArray
 
-    def average(self, scores: FloatArray, side: int, over: Over, measure: Measure) -> float:
+    def average(self, scores: FloatArray, side: int, unit: ScoreUnit, measure: Measure) -> float:
         """Average one score over the splits."""
-        return float(scores[:, side, list(Over).index(over), list(Measure).index(measure)].mean())
+        return float(scores[:, side, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean())
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
@@ -510,7 +510,7 @@ def find_best(table: Table, method: Method) -> BestBound | None:
     cells = table.find_cells(method)
     if not cells.size:
         return None
-    means = table.summarise(Measure.LOSS, Over.ROWS).mean[cells]
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
     if not np.isfinite(means).any():
         return None
     return _make_best(table, method, int(np.nanargmin(means)))
@@ -519,7 +519,7 @@ def find_best(table: Table, method: Method) -> BestBound | None:
 def _make_best(table: Table, method: Method, position: int) -> BestBound:
     """Make the best bound from its position among those of its method, with the near-optimal interval around it."""
     cells = table.find_cells(method)
-    means = table.summarise(Measure.LOSS, Over.ROWS).mean[cells]
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
     is_near_optimal = means <= 1.05 * means[position]
     low = high = position
     while low > 0 and is_near_optimal[low - 1]:
@@ -542,7 +542,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     followed = find_best(table, Method.FOLLOWED)
     if followed is None or not table.is_finished:
         return None
-    means = table.summarise(Measure.LOSS, Over.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     cells_by_loss = [int(cell_index) for cell_index in np.argsort(means)]
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
     undecided = [
@@ -611,7 +611,7 @@ def choose_answer(
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         decided_index = (
-            int(np.argmin(close_table.summarise(Measure.LOSS, Over.ROWS).mean))
+            int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
             if choice_is_free
             else _choose_least_loss(close_table, range(len(close_table.experiment.cells)))
         )
@@ -629,7 +629,7 @@ def choose_answer(
 
 def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
     """Choose the cell of the smallest mean loss, or followed clipped sums if they are within one standard error."""
-    means = table.summarise(Measure.LOSS, Over.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     least_cell = min(cells, key=lambda cell_index: means[cell_index])
     for cell_index in cells:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
@@ -641,7 +641,7 @@ def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
 
 def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
     """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
-    values = table.select_scores(Measure.LOSS, Over.ROWS)
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
     difference = values[cell_index] - values[other_index]
     summary_of_runs = summarise_splits(difference, table.experiment)
     summary_of_splits = summarise_runs(_average_by_split(difference, table.experiment), axis=-1)
@@ -655,7 +655,7 @@ def compare_paired(table: Table, cell_index: int, other_index: int) -> tuple[flo
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
-    values = table.select_scores(Measure.LOSS, Over.ROWS)
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
     difference = summarise_splits(values[cell_index] - values[other_index], table.experiment)
     if difference.degrees < 1:
         return math.nan, math.nan
@@ -686,7 +686,7 @@ def compare_with_guessing(table: Table, references: References, cell_index: int)
     splits = len(experiment.splits)
     guessing_losses = references.guessing[np.arange(experiment.runs) % splits, Side.HELD_OUT, 0, 0]
     difference = summarise_splits(
-        table.select_scores(Measure.LOSS, Over.ROWS)[cell_index] - guessing_losses, experiment
+        table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index] - guessing_losses, experiment
     )
     users_half_width = float(difference.users_half_width)
     return Verdict(

@@ -19,7 +19,7 @@ from dpcore.training.experiment import BestBound, References, Side, Table
 from dpcore.training.parameters import TrainingParameters, list_assumptions
 from dpcore.training.release import Model
 from dpcore.training.rows import Scaling
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Method
 
 CHOICE_SCHEMA = "sweetspot/training/2"
@@ -41,9 +41,9 @@ def write_table(table: Table, disclosure: Provenance) -> str:
         "split": runs % len(table.experiment.splits),
     }
     for side_index, side in enumerate(_SIDES):
-        for over_index, over in enumerate(Over):
+        for over_index, unit in enumerate(ScoreUnit):
             for measure_index, measure in enumerate(Measure):
-                table_columns[f"{side}_{over.value}_{measure.value}"] = table.scores[
+                table_columns[f"{side}_{unit.value}_{measure.value}"] = table.scores[
                     cells, runs, side_index, over_index, measure_index
                 ]
     table_columns["label"] = disclosure.label
@@ -112,12 +112,15 @@ def write_choice(
 ) -> str:
     """Write the question and its answer as JSON, indented, with a schema version and every cell of the table."""
     experiment = table.experiment
-    losses, users = table.summarise(Measure.LOSS, Over.ROWS), table.summarise(Measure.LOSS, Over.USERS)
-    accuracy_summary = table.summarise(Measure.ACCURACY, Over.ROWS)
+    losses, users = (
+        table.summarise(Measure.LOSS, ScoreUnit.ROWS),
+        table.summarise(Measure.LOSS, ScoreUnit.USERS),
+    )
+    accuracy_summary = table.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
     cell = None if best is None else experiment.cells[best.cell_index]
     histogram = experiment.train.histogram
     bound_follows = cell is not None and cell.method is Method.FOLLOWED
-    held_out_loss = (Side.HELD_OUT, Over.ROWS, Measure.LOSS)
+    held_out_loss = (Side.HELD_OUT, ScoreUnit.ROWS, Measure.LOSS)
     answer = {
         "method": None if cell is None else cell.method.value,
         "bound": None if cell is None or bound_follows else cell.reach,

@@ -75,9 +75,9 @@ def fit_model(
         for _ in range(200):
             if high - low <= 1e-15 * high or should_stop():
                 break
-            middle = (low + high) / 2.0
-            theta = _minimise(rows, loss, normalised_weights, regularisation + middle, theta, should_stop)
-            low, high = (middle, high) if np.linalg.norm(theta) > radius else (low, middle)
+            midpoint = (low + high) / 2.0
+            theta = _minimise(rows, loss, normalised_weights, regularisation + midpoint, theta, should_stop)
+            low, high = (midpoint, high) if np.linalg.norm(theta) > radius else (low, midpoint)
         # At the upper end the minimiser lies in the ball.
         theta = _minimise(rows, loss, normalised_weights, regularisation + high, theta, should_stop)
         # Bisection ends a rounding away from the sphere.

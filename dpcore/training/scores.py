@@ -20,14 +20,14 @@ class Measure(enum.Enum):
     ACCURACY = "accuracy"
 
 
-class Over(enum.Enum):
+class ScoreUnit(enum.Enum):
     """The units of a mean: all rows count equally, or all users. They differ if heavy users differ."""
 
     ROWS = "rows"
     USERS = "users"
 
 
-SHAPE = (len(Over), len(Measure))
+SHAPE = (len(ScoreUnit), len(Measure))
 
 
 def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from dpcore.training.answer.plots import METHOD_NAMES
 from dpcore.training.experiment import Side
 from dpcore.training.files import ReleaseRecord
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card import cards
@@ -58,9 +58,12 @@ def show_behind(answer: Answer) -> None:
 def methods_table(found: TrainingSolution) -> pd.DataFrame:
     """One line per method and bound."""
     cells = found.table.experiment.cells
-    losses, users = found.summarise(Measure.LOSS, Over.ROWS), found.summarise(Measure.LOSS, Over.USERS)
-    trained = found.summarise(Measure.LOSS, Over.ROWS, Side.TRAINED)
-    right = found.summarise(Measure.ACCURACY, Over.ROWS)
+    losses, users = (
+        found.summarise(Measure.LOSS, ScoreUnit.ROWS),
+        found.summarise(Measure.LOSS, ScoreUnit.USERS),
+    )
+    trained = found.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
+    right = found.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
     return pd.DataFrame(
         {
             "Method": [METHOD_NAMES[cell.method] for cell in cells],

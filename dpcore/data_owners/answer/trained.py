@@ -127,13 +127,13 @@ def _plot_curves(
     """Plot a curve per form and ε."""
     items: list[Item] = []
     for name, column, form, epsilon_index in lines:
-        _, look, symbol = FORM_STYLES[form]
+        _, style, symbol = FORM_STYLES[form]
         dash, (low, high) = (
             DASHES[epsilon_index] if form.is_private else "longdash",
             _extreme_columns(result, column),
         )
         items.append(
-            Curve(name, "owners", column, look, dash=dash, width=2.0, symbol=symbol, low=low, high=high)
+            Curve(name, "owners", column, style, dash=dash, width=2.0, symbol=symbol, low=low, high=high)
         )
     owners = result.study.owners
     limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)

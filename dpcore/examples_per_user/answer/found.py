@@ -26,8 +26,8 @@ class ExamplesSolution:
         histogram: Of the users' examples.
         options: All bounds, both ways, by the quick bound on the noise.
         best: The chosen one; with the exact noise once that is known.
-        entered: The person's own bound, the better of the ways asked about; None without one, or where it keeps too
-            few.
+        entered_option: The person's own bound, the better of the ways asked about; None without one, or where it
+            keeps too few.
         stage: First while the exact noise is searched for.
     """
 
@@ -35,7 +35,7 @@ class ExamplesSolution:
     histogram: ContributionHistogram
     options: Options
     best: Option
-    entered: Option | None
+    entered_option: Option | None
     stage: Stage = Stage.FINAL
 
     @property
@@ -101,7 +101,7 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
     ]
     possible_options = [candidate for candidate in entered_options if candidate is not None]
     return replace(
-        solution, entered=min(possible_options, key=lambda candidate: candidate.error, default=None)
+        solution, entered_option=min(possible_options, key=lambda candidate: candidate.error, default=None)
     )
 
 

@@ -126,13 +126,13 @@ def tabulate_owners(selection: RecordSelection) -> dict[str, list[object]]:
     }
 
 
-def require_bound(entered: float | None) -> int:
+def require_bound(entered_bound: float | None) -> int:
     """Return the entered k as an integer.
 
     Raises:
         InvalidInput: It is empty, or no whole number of at least 1.
     """
     with Problems() as problems:
-        problems.whole(1, MAX_SIZE, **{"the records per user k": entered})
-    assert entered is not None
-    return int(entered)
+        problems.whole(1, MAX_SIZE, **{"the records per user k": entered_bound})
+    assert entered_bound is not None
+    return int(entered_bound)

@@ -21,15 +21,15 @@ SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
-    best, entered = solution.best, solution.entered
+    best, entered_option = solution.best, solution.entered_option
     columns = _build_columns(solution, "error")
     items: list[Item] = [*_make_curves("error")]
     low, high = solution.options.find_near_optimal()
     if low < high:
         items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
     items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling], "diamond"))
-    if entered is not None:
-        items.append(Mark("Your bound", entered.bound, entered.error, Style.ENTERED, "square"))
+    if entered_option is not None:
+        items.append(Mark("Your bound", entered_option.bound, entered_option.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error of the training over examples per user",

@@ -144,13 +144,14 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     """Build the facts behind the choice, a sentence each."""
     sentences = {}
     parameters = solution.parameters
-    if solution.entered is not None:
-        entered = solution.entered
-        sentences[f"Your bound, {count_examples(entered.bound)}"] = (
-            f"{SAMPLING_PHRASES[entered.sampling]}: noise multiplier {format_multiplier(entered)}, estimated "
-            f"error {wording.number(entered.error)}, "
-            f"{wording.change(entered.error, solution.options.best.error)} than the best of those tried."
-            if entered.error != solution.options.best.error
+    if solution.entered_option is not None:
+        entered_option = solution.entered_option
+        sentences[f"Your bound, {count_examples(entered_option.bound)}"] = (
+            f"{SAMPLING_PHRASES[entered_option.sampling]}: noise multiplier "
+            f"{format_multiplier(entered_option)}, estimated "
+            f"error {wording.number(entered_option.error)}, "
+            f"{wording.change(entered_option.error, solution.options.best.error)} than the best of those tried."
+            if entered_option.error != solution.options.best.error
             else "that is the best of those tried."
         ).replace("the same than", "the same as")
     elif parameters.own_bound is not None:

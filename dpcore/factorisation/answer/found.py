@@ -269,12 +269,12 @@ def judge(result: StudyResult, epsilon: float) -> Verdict | None:
     index = find_nearest_epsilon(result, epsilon)
     if index is None:
         return None
-    mean, half = result.summarise(FACTORISATION)
+    mean, half_width = result.summarise(FACTORISATION)
     gain, gain_half = result.compare(BASELINE, FACTORISATION)
     return Verdict(
         result.study.epsilons[index],
         float(mean[index, 0]),
-        float(half[index, 0]),
+        float(half_width[index, 0]),
         float(gain[index, 0]),
         float(gain_half[index, 0]),
         int(np.isfinite(result.rmse[MODEL_KINDS.index(FACTORISATION), index, :, 0]).sum()),
@@ -285,5 +285,5 @@ def compare_with_uniform(
     result: StudyResult, model_kind: ModelKind, epsilon_index: int
 ) -> tuple[FloatArray, FloatArray]:
     """Compute by how much a model's RMSE differs from uniform sampling's in each bucket, with half the interval."""
-    mean, half = result.compare(model_kind, ModelKind.UNIFORM)
-    return mean[epsilon_index, 1:], half[epsilon_index, 1:]
+    mean, half_width = result.compare(model_kind, ModelKind.UNIFORM)
+    return mean[epsilon_index, 1:], half_width[epsilon_index, 1:]

@@ -23,11 +23,11 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         return None
     learning_text = _describe_learning(parameters)
     model_kind = FACTORISATION if verdict.is_worth_it else BASELINE
-    mean, half = (
+    mean, half_width = (
         float(values[result.study.epsilons.index(verdict.epsilon), 0])
         for values in result.summarise(model_kind)
     )
-    spread = f" ± {half:.4f}" if math.isfinite(half) else ""
+    spread = f" ± {half_width:.4f}" if math.isfinite(half_width) else ""
     runs = wording.counted(result.study.repeats, "simulated run")
     step = (
         f"{learning_text} It used {RATINGS_USED[model_kind]}."

@@ -143,13 +143,13 @@ def plot_errors(result: StudyResult, disclosure: Provenance, page_epsilon: float
     guides: dict[str, npt.ArrayLike] = {"across": list(limits)}
     items: list[Item] = []
     for model in ModelKind:
-        mean, half = (values[:, 0] for values in result.summarise(model))
+        mean, half_width = (values[:, 0] for values in result.summarise(model))
         name = model.name.lower()
-        columns |= {f"rmse_{name}": mean, f"half_interval_{name}": half}
+        columns |= {f"rmse_{name}": mean, f"half_interval_{name}": half_width}
         if not np.isfinite(mean).any():
             continue
         if model.is_private:
-            spread = np.nan_to_num(half)
+            spread = np.nan_to_num(half_width)
             guides |= {f"low_{name}": mean - spread, f"high_{name}": mean + spread}
             interval: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
             items.append(Curve(model.value, "epsilon", f"rmse_{name}", **MODEL_STYLES[model], **interval))
@@ -203,13 +203,13 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
     items: list[Item] = []
     limits = [0.0]
     for model in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        mean, half = (
+        mean, half_width = (
             values[epsilon_index]
             for values in result.compare(model, ModelKind.UNIFORM, result.recall if recall else result.rmse)
         )
         name = model.name.lower()
-        columns |= {f"difference_{name}": mean, f"half_interval_{name}": half}
-        low, high = mean - np.nan_to_num(half), mean + np.nan_to_num(half)
+        columns |= {f"difference_{name}": mean, f"half_interval_{name}": half_width}
+        low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
         guides |= {f"low_{name}": low, f"high_{name}": high}
         limits += [float(limit) for limit in (*low, *high) if np.isfinite(limit)]
         items.append(

@@ -37,14 +37,14 @@ def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
     axis_end = 0.0
     for model in RECOMMENDERS:
         summary_over_seeds = result.summarise(model)
-        mean, half = summary_over_seeds.mean[:, 0], np.nan_to_num(summary_over_seeds.half_width[:, 0])
+        mean, half_width = summary_over_seeds.mean[:, 0], np.nan_to_num(summary_over_seeds.half_width[:, 0])
         name = model.name.lower()
         if not np.isfinite(mean).any():
             continue
         columns |= {f"recall_{name}": mean, f"half_interval_{name}": summary_over_seeds.half_width[:, 0]}
-        axis_end = max(axis_end, float(np.nanmax(mean + half)))
+        axis_end = max(axis_end, float(np.nanmax(mean + half_width)))
         if model.is_private:
-            guides |= {f"low_{name}": mean - half, f"high_{name}": mean + half}
+            guides |= {f"low_{name}": mean - half_width, f"high_{name}": mean + half_width}
             interval: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
             items.append(Curve(model.value, "epsilon", f"recall_{name}", **MODEL_STYLES[model], **interval))
         else:
@@ -78,7 +78,7 @@ def write_sentence(result: ImplicitResult, epsilon: float) -> str:
     trained = [index for index in range(is_trained.size) if is_trained[index]]
     index = min(trained, key=lambda candidate: abs(math.log(result.study.epsilons[candidate] / epsilon)))
     difference = result.compare(FACTORISATION, BASELINE)
-    gain, half, seeds = (
+    gain, half_width, seeds = (
         float(difference.mean[index, 0]),
         float(difference.half_width[index, 0]),
         int(difference.runs[index, 0]),
@@ -86,11 +86,11 @@ def write_sentence(result: ImplicitResult, epsilon: float) -> str:
     factorisation_recall, baseline_recall = (
         float(result.summarise(model).mean[index, 0]) for model in (FACTORISATION, BASELINE)
     )
-    spread = f" ± {half:.3f}" if math.isfinite(half) else ""
+    spread = f" ± {half_width:.3f}" if math.isfinite(half_width) else ""
     difference_text = f"a difference of {gain:+.3f}{spread}".replace("-", "−")
     comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
     opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
-    if seeds < MIN_SEEDS or not abs(gain) > half:
+    if seeds < MIN_SEEDS or not abs(gain) > half_width:
         hint = (
             "" if seeds >= MIN_SEEDS else f" Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
         )

@@ -85,8 +85,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     verdict, result, epsilon_index = solution.verdict, solution.result, solution.epsilon_index
     if verdict is None or result is None or epsilon_index is None:
         return _build_noise_numbers(solution)
-    mean, half = result.summarise(BASELINE)
-    recommended, error, error_half = BASELINE, float(mean[epsilon_index, 0]), float(half[epsilon_index, 0])
+    mean, half_width = result.summarise(BASELINE)
+    recommended, error, error_half = (
+        BASELINE,
+        float(mean[epsilon_index, 0]),
+        float(half_width[epsilon_index, 0]),
+    )
     if verdict.is_worth_it:
         recommended, error, error_half = FACTORISATION, verdict.error, verdict.error_half
     spread = Number("Seeds", "only one", "so no interval")
@@ -170,11 +174,11 @@ def write_verdict(verdict: Verdict) -> str:
     return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
 
 
-def _describe_change(change: float, half: float) -> str:
+def _describe_change(change: float, half_width: float) -> str:
     """Describe a change of the error: ``gain 0.0041 ± 0.0013``."""
-    if math.isfinite(half) and half >= abs(change):
-        return f"show no clear change ({_format_change(float(change), float(half))})"
-    return f"{'gain' if change < 0.0 else 'cost'} {_format_difference(abs(float(change)), float(half))}"
+    if math.isfinite(half_width) and half_width >= abs(change):
+        return f"show no clear change ({_format_change(float(change), float(half_width))})"
+    return f"{'gain' if change < 0.0 else 'cost'} {_format_difference(abs(float(change)), float(half_width))}"
 
 
 def _split_gains(result: StudyResult, epsilon_index: int) -> tuple[float, float]:
@@ -245,12 +249,12 @@ def _build_training_facts(result: StudyResult, epsilon_index: int) -> dict[str, 
 
 def _describe_adaptive(result: StudyResult, epsilon_index: int) -> str:
     """Describe the gain of adaptive weights on the rarest and the most rated items."""
-    mean, half = compare_with_uniform(result, ModelKind.ADAPTIVE, epsilon_index)
+    mean, half_width = compare_with_uniform(result, ModelKind.ADAPTIVE, epsilon_index)
     if not (math.isfinite(mean[0]) and math.isfinite(mean[-1])):
         return "not tested on both ends."
     return (
-        f"they {_describe_change(mean[0], half[0])} on the rarest fifth of items and "
-        f"{_describe_change(mean[-1], half[-1])} on the most "
+        f"they {_describe_change(mean[0], half_width[0])} on the rarest fifth of items and "
+        f"{_describe_change(mean[-1], half_width[-1])} on the most "
         "rated."
     )
 
@@ -276,14 +280,14 @@ def _format_signed(value: float) -> str:
     return f"{'+' if value > 0 else '−'}{abs(value):.4f}" if math.isfinite(value) else "none tested"
 
 
-def _format_change(value: float, half: float) -> str:
+def _format_change(value: float, half_width: float) -> str:
     """Format a change with its interval: ``−0.0042 ± 0.0013``."""
-    return _format_signed(float(value)) + (f" ± {half:.4f}" if math.isfinite(half) else "")
+    return _format_signed(float(value)) + (f" ± {half_width:.4f}" if math.isfinite(half_width) else "")
 
 
-def _format_difference(value: float, half: float) -> str:
+def _format_difference(value: float, half_width: float) -> str:
     """Format a difference with its interval."""
-    return f"{value:.4f}" + (f" ± {half:.4f}" if math.isfinite(half) else "")
+    return f"{value:.4f}" + (f" ± {half_width:.4f}" if math.isfinite(half_width) else "")
 
 
 def describe_ratings(table: RatingsInUse) -> str:

@@ -112,8 +112,8 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
     shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), light_users / 100.0
     integer_limit, fine_limit = whole_cap_limit(SHARES), fine_cap_limit(SHARES)
     marks = [
-        Mark(name, share, float(whole_cap_limit(share).ratio), look, symbol)
-        for name, share, look, symbol in (
+        Mark(name, share, float(whole_cap_limit(share).ratio), style, symbol)
+        for name, share, style, symbol in (
             ("The paper's, 3/2", 0.5, Style.ENTERED, "square"),
             ("Maximum, 25/16", 0.4, Style.CUSTOMARY, "star"),
         )

@@ -35,8 +35,8 @@ def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray
     """Return name, column, use of the budget by users with a task, and style, of the chosen and of uniform weights."""
     has_task = comparison.tasks.graph.tasks_per_user > 0
     return tuple(
-        (name, column, allocation.budget_use[has_task] / comparison.problem.budget, look)
-        for name, column, allocation, look in (
+        (name, column, allocation.budget_use[has_task] / comparison.problem.budget, style)
+        for name, column, allocation, style in (
             (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
             (UNIFORM_WEIGHTS, "uniform", comparison.uniform, UNIFORM_STYLE),
         )
@@ -47,11 +47,11 @@ def plot_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
     edges = np.linspace(0.0, 1.0, USE_BINS + 1)
     columns, items = {"used_from": edges[:-1], "used_to": edges[1:]}, []
-    for name, column, used_shares, look in _list_uses(comparison):
+    for name, column, used_shares, style in _list_uses(comparison):
         shares = f"{column}_share_of_users"
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         columns[shares] = np.histogram(np.clip(used_shares, 0.0, 1.0), edges)[0] / used_shares.size
-        items.append(Bars(name, "middle", shares, look))
+        items.append(Bars(name, "middle", shares, style))
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",
@@ -69,9 +69,9 @@ def plot_use(comparison: WeightComparison) -> Plot:
 def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
     counts, columns, items = comparison.tasks.graph.tasks_per_user, dict[str, FloatArray](), []
-    for name, column, used_shares, look in _list_uses(comparison):
+    for name, column, used_shares, style in _list_uses(comparison):
         columns["tasks_of_user"], columns[f"{column}_used"] = average_by_size(counts[counts > 0], used_shares)
-        items.append(Curve(name, "tasks_of_user", f"{column}_used", look))
+        items.append(Curve(name, "tasks_of_user", f"{column}_used", style))
     return Plot(
         "many-tasks-users",
         "Who uses it",
@@ -89,14 +89,14 @@ def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
     """Plot the share of a task's weight that moves to other users, per distinct size; ``free`` is the optimum's."""
     columns: dict[str, FloatArray] = {}
     items: list[Item] = []
-    for name, weight_skew, look, symbol in (
+    for name, weight_skew, style, symbol in (
         (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
         ("Free weights", free, USER_OPTIMUM_STYLE, "diamond"),
     ):
         columns["users_of_task"], columns[name] = average_by_size(
             comparison.tasks.graph.task_sizes, weight_skew.total_variation
         )
-        items.append(Points(name, "users_of_task", name, look, symbol=symbol, size=6, opacity=0.8))
+        items.append(Points(name, "users_of_task", name, style, symbol=symbol, size=6, opacity=0.8))
     largest_variation = max(float(columns[name].max()) for name in columns if name != "users_of_task")
     return Plot(
         "many-tasks-weight-skew",

@@ -46,7 +46,7 @@ def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: 
     columns: dict[str, FloatArray] = {"mu": np.array(experiment.exponents)}
     guides: dict[str, FloatArray] = {}
     curves = []
-    for epsilon_index, (epsilon, (look, dash, symbol)) in enumerate(
+    for epsilon_index, (epsilon, (style, dash, symbol)) in enumerate(
         zip(experiment.epsilons, EPSILON_STYLES, strict=False)
     ):
         suffix = f"epsilon_{wording.digits(epsilon)}"
@@ -65,7 +65,7 @@ def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: 
                 label,
                 "mu",
                 name,
-                look,
+                style,
                 dash=dash,
                 width=2.0,
                 symbol=symbol,

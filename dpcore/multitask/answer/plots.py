@@ -62,7 +62,7 @@ class ComparedBuckets:
 
     name: str
     buckets: tuple[Bucket, ...]
-    look: Style
+    style: Style
     symbol: str
 
 
@@ -164,7 +164,7 @@ def _plot_buckets(
     for compared in compared_buckets:
         column = f"{compared.name}: error_ratio"
         columns[column] = [bucket.ratio for bucket in compared.buckets]
-        items.append(Points(compared.name, "bucket", column, compared.look, symbol=compared.symbol, size=11))
+        items.append(Points(compared.name, "bucket", column, compared.style, symbol=compared.symbol, size=11))
     tasks_text = "Fifths of the tasks" if len(weight_buckets) == len(BUCKET_NAMES) else "Tasks"
     return Plot(
         key,

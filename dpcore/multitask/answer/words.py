@@ -124,7 +124,12 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             "of uniform weights'",
         ),
         Number(
-            "Budget used", wording.percent(used_share), "of β, average user", _USED, used_share, "share of β"
+            "Budget used",
+            wording.percent(used_share),
+            "of β, average user",
+            _BUDGET_USE_HELP,
+            used_share,
+            "share of β",
         ),
         Number(
             "Users clipped",
@@ -153,7 +158,9 @@ _TOTAL = (
     "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "
     "convex losses the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
 )
-_USED = "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
+_BUDGET_USE_HELP = (
+    "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
+)
 _BUDGET = (
     "All of a user's squared weights together may not exceed it. From ε and δ, exactly; the note compares "
     "weights with those under the paper's sufficient condition."

@@ -21,7 +21,7 @@ POINTS = {NoiseKind.LAPLACE: 61, NoiseKind.GAUSSIAN: 33}
 
 def choose_visible_lines(solution: PlanSolution) -> list[int]:
     """Choose the lines that are plotted, those with the largest shares first."""
-    order = sorted(range(len(solution.lines)), key=lambda line_index: -solution.lines[line_index].parts)
+    order = sorted(range(len(solution.lines)), key=lambda line_index: -solution.lines[line_index].num_parts)
     return order[: len(LINE_STYLES)]
 
 
@@ -59,8 +59,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
             f"{line_label}: at an equal share": equal_ratios,
         }
     visible_lines = [
-        (look, line_index, solution.lines[line_index].planned.line.label)
-        for look, line_index in zip(LINE_STYLES, choose_visible_lines(solution), strict=False)
+        (style, line_index, solution.lines[line_index].planned.line.label)
+        for style, line_index in zip(LINE_STYLES, choose_visible_lines(solution), strict=False)
     ]
     plan_epsilon = solution.budget.epsilon
     items: list[Item] = [  # One after the other: they share an entry of the legend.
@@ -68,21 +68,21 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
             f"{line_label}, equal share",
             "epsilon",
             f"{line_label}: at an equal share",
-            look,
+            style,
             legend="Equal shares",
             dash="dot",
             width=1.5,
             opacity=0.7,
         )
-        for look, _, line_label in visible_lines
+        for style, _, line_label in visible_lines
         if len(solution.lines) > 1
     ]
-    for look, line_index, line_label in visible_lines:
+    for style, line_index, line_label in visible_lines:
         items.append(
-            Curve(line_label, "epsilon", f"{line_label}: error over wanted", look, dash="solid", width=2.5)
+            Curve(line_label, "epsilon", f"{line_label}: error over wanted", style, dash="solid", width=2.5)
         )
         ratio = solution.lines[line_index].error / solution.lines[line_index].planned.target_error
-        items.append(Mark(f"{line_label}, this plan", plan_epsilon, ratio, look, is_unnamed=True))
+        items.append(Mark(f"{line_label}, this plan", plan_epsilon, ratio, style, is_unnamed=True))
     items += [
         Level("Wanted error", 1.0),
         Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
@@ -142,7 +142,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 def _describe_largest_share(solution: PlanSolution) -> str:
     """Describe the line with the largest share."""
-    line = max(solution.lines, key=lambda allocated_line: allocated_line.parts)
+    line = max(solution.lines, key=lambda allocated_line: allocated_line.num_parts)
     return f"{wording.capital(line.planned.line.label)} gets {wording.percent(line.share)} of the budget."
 
 

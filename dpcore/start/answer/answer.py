@@ -87,8 +87,8 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
 
 def describe_release(epsilon: float) -> str:
     """Describe the release in the picture."""
-    entered = wording.entered(epsilon)
-    return f"**Released** with ε = {entered}: {CELLS} counts."
+    entered_bound = wording.entered(epsilon)
+    return f"**Released** with ε = {entered_bound}: {CELLS} counts."
 
 
 def describe_single_count(solution: Tradeoff) -> str:

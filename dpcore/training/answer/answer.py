@@ -9,7 +9,7 @@ from dpcore.training.answer.code import choose_programs
 from dpcore.training.answer.found import TrainingSolution, solve
 from dpcore.training.answer.methods import write_methods
 from dpcore.training.parameters import TrainingParameters, list_assumptions
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData, describe_label_rule
 
 
@@ -47,9 +47,9 @@ def build_answer(
         parameters=solution.parameters,
         solution=solution,
         plots={
-            "training-methods-loss": lambda: plots.plot_methods(solution, Measure.LOSS, Over.ROWS),
-            "training-loss": lambda: plots.plot_bounds(solution, Measure.LOSS, Over.ROWS),
-            "training-accuracy": lambda: plots.plot_bounds(solution, Measure.ACCURACY, Over.ROWS),
+            "training-methods-loss": lambda: plots.plot_methods(solution, Measure.LOSS, ScoreUnit.ROWS),
+            "training-loss": lambda: plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS),
+            "training-accuracy": lambda: plots.plot_bounds(solution, Measure.ACCURACY, ScoreUnit.ROWS),
             "training-sides": lambda: plots.plot_sides(solution),
         },
         make_methods=lambda: write_methods(solution),

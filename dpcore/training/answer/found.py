@@ -20,7 +20,7 @@ from dpcore.training.experiment import BestBound, References, Side, SplitSummary
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, prepare_rows
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData, generate_data, load_sample
 from dpcore.training.weighting import Cell, Method
 
@@ -80,26 +80,26 @@ class TrainingSolution:
         cells = self.table.experiment.cells
         return np.array([cells[cell_index].reach for cell_index in self.table.find_cells(method)])
 
-    def summarise(self, measure: Measure, over: Over, side: int = Side.HELD_OUT) -> SplitSummary:
+    def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
         """Return means and their errors, one entry per cell."""
-        return self.table.summarise(measure, over, side)
+        return self.table.summarise(measure, unit, side)
 
     def average_references(
-        self, measure: Measure, over: Over, side: int = Side.HELD_OUT
+        self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
     ) -> tuple[float, float]:
         """Return (without privacy, guessing), the mean of the splits."""
         references = self.references
-        return references.average(references.no_privacy, side, over, measure), references.average(
-            references.guessing, side, over, measure
+        return references.average(references.no_privacy, side, unit, measure), references.average(
+            references.guessing, side, unit, measure
         )
 
     def average_without_noise(
-        self, measure: Measure, over: Over, side: int = Side.HELD_OUT
+        self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
     ) -> tuple[float, float]:
         """Return (followed clipped sums without noise, also without clipping), the mean of the splits; not private."""
         references = self.references
-        return references.average(references.without_noise, side, over, measure), references.average(
-            references.without_noise_and_clipping, side, over, measure
+        return references.average(references.without_noise, side, unit, measure), references.average(
+            references.without_noise_and_clipping, side, unit, measure
         )
 
     def get_cell(self, cell_index: int) -> Cell:

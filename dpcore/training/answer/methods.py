@@ -11,7 +11,7 @@ from dpcore.training.mechanism import Average, Pace
 from dpcore.training.pace import apply_rule
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Cell, Method
 
 LOSSES = {
@@ -47,7 +47,7 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         return None
     cell, loss_summary = (
         solution.get_cell(solution.best.cell_index),
-        solution.summarise(Measure.LOSS, Over.ROWS),
+        solution.summarise(Measure.LOSS, ScoreUnit.ROWS),
     )
     mean_loss = float(loss_summary.mean[solution.best.cell_index])
     training_text = _describe_training(parameters, cell)

@@ -13,7 +13,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.experiment import Side
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Method
 
 METHOD_STYLES = {
@@ -33,22 +33,22 @@ METHOD_NAMES = {
 TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
 
-def choose_limits(solution: TrainingSolution, measure: Measure, over: Over) -> tuple[float, float]:
+def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
     """Choose the limits of loss or accuracy from the references alone, so that they do not move with ε.
 
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
-    without_privacy, guessing = solution.average_references(measure, over)
+    without_privacy, guessing = solution.average_references(measure, unit)
     distance = max(abs(guessing - without_privacy), 0.02)
     if measure is Measure.LOSS:
         return without_privacy - 0.08 * distance, max(guessing, without_privacy) + 0.45 * distance
     return min(guessing, without_privacy) - 0.9 * distance, max(guessing, without_privacy) + 0.1 * distance
 
 
-def plot_methods(solution: TrainingSolution, measure: Measure, over: Over) -> Plot:
+def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
-    summary, name = solution.summarise(measure, over), measure.value
-    without_privacy, guessing = solution.average_references(measure, over)
+    summary, name = solution.summarise(measure, unit), measure.value
+    without_privacy, guessing = solution.average_references(measure, unit)
     # Methods without runs are listed too, since the figure is updated in place.
     best = {method: solution.best_by_method.get(method) for method in solution.parameters.methods}
     answer = solution.best
@@ -71,8 +71,8 @@ def plot_methods(solution: TrainingSolution, measure: Measure, over: Over) -> Pl
     # A method far worse than guessing is of no use, and would press all others together.
     distance, direction = max(abs(guessing - without_privacy), 0.02), 1.0 if measure is Measure.LOSS else -1.0
     is_far = direction * (means - guessing) > MAX_DISTANCE * distance
-    shown = np.where(is_far, np.nan, means)
-    visible_values = np.append(shown[np.isfinite(shown)], (without_privacy, guessing))
+    visible_means = np.where(is_far, np.nan, means)
+    visible_values = np.append(visible_means[np.isfinite(visible_means)], (without_privacy, guessing))
     margin = 0.12 * distance
     limits = float(visible_values.min()) - margin, float(visible_values.max()) + margin
     is_answer = [
@@ -127,7 +127,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, over: Over) -> Pl
         solution.data.provenance,
         {
             "label": [_label_method(method, reach) for method, reach in zip(order, reaches, strict=True)],
-            "shown": shown,
+            "shown": visible_means,
             "edge": np.where(is_far, edge_position, np.nan),
             "lowest": np.where(is_far, np.nan, means - half_widths),
             "highest": np.where(is_far, np.nan, means + half_widths),
@@ -180,13 +180,13 @@ def _widen_limits(
     )
 
 
-def plot_bounds(solution: TrainingSolution, measure: Measure, over: Over) -> Plot:
+def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
-    summary, cells = solution.summarise(measure, over), solution.table.experiment.cells
-    without_privacy, guessing = solution.average_references(measure, over)
+    summary, cells = solution.summarise(measure, unit), solution.table.experiment.cells
+    without_privacy, guessing = solution.average_references(measure, unit)
     bound_axis, name = _make_bound_axis(solution), measure.value
-    limits = _widen_limits(choose_limits(solution, measure, over), summary.mean, without_privacy, guessing)
-    without_noise, unclipped = solution.average_without_noise(measure, over)
+    limits = _widen_limits(choose_limits(solution, measure, unit), summary.mean, without_privacy, guessing)
+    without_noise, unclipped = solution.average_without_noise(measure, unit)
     largest_weight = solution.largest_weight
     columns: dict[str, FloatArray | list[str]] = {
         "method": [cell.method.value for cell in cells],
@@ -306,10 +306,10 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, over: Over) -> Plo
 
 
 SIDES = (
-    ("rows, held out", Over.ROWS, Side.HELD_OUT, Style.SMOOTH),
-    ("users, held out", Over.USERS, Side.HELD_OUT, Style.CAP),
-    ("rows, trained on", Over.ROWS, Side.TRAINED, Style.SMOOTH),
-    ("users, trained on", Over.USERS, Side.TRAINED, Style.CAP),
+    ("rows, held out", ScoreUnit.ROWS, Side.HELD_OUT, Style.SMOOTH),
+    ("users, held out", ScoreUnit.USERS, Side.HELD_OUT, Style.CAP),
+    ("rows, trained on", ScoreUnit.ROWS, Side.TRAINED, Style.SMOOTH),
+    ("users, trained on", ScoreUnit.USERS, Side.TRAINED, Style.CAP),
 )
 
 
@@ -318,16 +318,17 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     cells = solution.table.find_cells(Method.CLIPPED_SUM)
     columns: dict[str, FloatArray] = {"bound": solution.list_bounds(Method.CLIPPED_SUM)}
     items = []
-    for name, over, side, look in SIDES:
+    for name, unit, side, style in SIDES:
         column = f"loss_{name.replace(', ', '_').replace(' ', '_')}"
-        columns[column] = solution.summarise(Measure.LOSS, over, side).mean[cells]
+        columns[column] = solution.summarise(Measure.LOSS, unit, side).mean[cells]
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
-        items.append(Curve(f"Mean over {name}", "bound", column, look, dash=dash, width=width))
+        items.append(Curve(f"Mean over {name}", "bound", column, style, dash=dash, width=width))
     followed_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
-        wording.number(float(solution.summarise(Measure.LOSS, over).mean[followed_cell])) for over in Over
+        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[followed_cell]))
+        for unit in ScoreUnit
     )
-    limits = [choose_limits(solution, Measure.LOSS, over) for over in Over]
+    limits = [choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit]
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",

@@ -11,7 +11,7 @@ from dpcore.training import experiment
 from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.answer.plots import METHOD_NAMES
 from dpcore.training.experiment import Side
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Cell, Method
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
@@ -48,12 +48,14 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the bound, where there is one, and its loss and accuracy."""
     assert solution.best is not None
     losses, accuracy_summary = (
-        solution.summarise(Measure.LOSS, Over.ROWS),
-        solution.summarise(Measure.ACCURACY, Over.ROWS),
+        solution.summarise(Measure.LOSS, ScoreUnit.ROWS),
+        solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS),
     )
     cell_index, cell = solution.best.cell_index, solution.get_cell(solution.best.cell_index)
-    loss_without_privacy, loss_of_guessing = solution.average_references(Measure.LOSS, Over.ROWS)
-    accuracy_without_privacy, accuracy_of_guessing = solution.average_references(Measure.ACCURACY, Over.ROWS)
+    loss_without_privacy, loss_of_guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    accuracy_without_privacy, accuracy_of_guessing = solution.average_references(
+        Measure.ACCURACY, ScoreUnit.ROWS
+    )
     loss, accuracy = (
         float(measure_summary.mean[cell_index]) for measure_summary in (losses, accuracy_summary)
     )
@@ -101,7 +103,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
 def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``, as long as a line with the loss before it."""
     assert solution.best is not None
-    losses, cell_index = solution.summarise(Measure.LOSS, Over.ROWS), solution.best.cell_index
+    losses, cell_index = solution.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.best.cell_index
     noise, users = float(losses.half_width[cell_index]), float(losses.users_half_width[cell_index])
     terms = []
     if math.isfinite(noise):
@@ -142,7 +144,7 @@ def write_detail(solution: TrainingSolution) -> str:
     assert solution.best is not None
     without_privacy, guessing = (
         wording.number(reference_loss)
-        for reference_loss in solution.average_references(Measure.LOSS, Over.ROWS)
+        for reference_loss in solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     )
     sentences = [f"Without privacy the loss is {without_privacy}; guessing has {guessing}."]
     if solution.user_share < 1.0:
@@ -160,7 +162,7 @@ def write_detail(solution: TrainingSolution) -> str:
         sentences.append("ε does not cover a bound that was chosen by this curve.")
         if Method.FOLLOWED in solution.best_by_method:
             loss = float(
-                solution.summarise(Measure.LOSS, Over.ROWS).mean[
+                solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[
                     solution.best_by_method[Method.FOLLOWED].cell_index
                 ]
             )
@@ -194,10 +196,12 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
             "; ".join(_compare_method(solution, method) for method in other_methods) + "."
         )
     users, rows = (
-        solution.summarise(Measure.LOSS, over).mean[solution.best.cell_index]
-        for over in (Over.USERS, Over.ROWS)
+        solution.summarise(Measure.LOSS, unit).mean[solution.best.cell_index]
+        for unit in (ScoreUnit.USERS, ScoreUnit.ROWS)
     )
-    trained_loss = solution.summarise(Measure.LOSS, Over.ROWS, Side.TRAINED).mean[solution.best.cell_index]
+    trained_loss = solution.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean[
+        solution.best.cell_index
+    ]
     sentences["The loss elsewhere"] = (
         f"{wording.number(float(rows))} over rows held out, {wording.number(float(users))} over users held out, "
         f"{wording.number(float(trained_loss))} over rows trained on."
@@ -212,9 +216,9 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
 def _describe_parts(solution: TrainingSolution) -> str:
     """Describe the excess of followed clipped sums as stopping, clipping and noise."""
     cell_index = solution.best_by_method[Method.FOLLOWED].cell_index
-    loss = float(solution.summarise(Measure.LOSS, Over.ROWS).mean[cell_index])
-    without_privacy, _ = solution.average_references(Measure.LOSS, Over.ROWS)
-    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, Over.ROWS)
+    loss = float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index])
+    without_privacy, _ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
     return (
         f"clipped sums whose bound follows lose {wording.number(loss - without_privacy, 2)} over no privacy: "
         f"{wording.number(unclipped - without_privacy, 2)} by stopping early, "
@@ -228,7 +232,7 @@ def _compare_method(solution: TrainingSolution, method: Method) -> str:
     assert solution.best is not None
     cell_index = solution.best_by_method[method].cell_index
     difference, half_width = experiment.compare_paired(solution.table, cell_index, solution.best.cell_index)
-    loss = wording.number(float(solution.summarise(Measure.LOSS, Over.ROWS).mean[cell_index]))
+    loss = wording.number(float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index]))
     method_text = (
         METHOD_NAMES[method]
         if method is Method.FOLLOWED

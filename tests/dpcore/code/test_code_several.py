@@ -154,7 +154,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     asked = make_program(data, parameters, lines)
     assert asked is not None
     (folder / "sample_data").symlink_to(folder)
-    assert [part.parts for part in asked.releases] == [line.parts for line in lines]
+    assert [part.parts for part in asked.releases] == [line.num_parts for line in lines]
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
     for library in (Library.PYTHON, Library.OPENDP):
         names = together.run(asked, library)

@@ -52,7 +52,7 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
     lines = allocate_lines(SHOP, parameters, planned, found.shares)
     whole = compute_total_amount(parameters.budget)
     assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
-    assert sum(one.parts for one in lines) == NUM_PARTS
+    assert sum(one.num_parts for one in lines) == NUM_PARTS
     for one, share in zip(lines, found.shares, strict=True):
         # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
         scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
@@ -97,7 +97,7 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
 def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     parameters, planned = asked("rows; quantile 0.75", noise=noise)
     rows, one = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
-    assert 1 <= one.parts <= NUM_PARTS // 2 == rows.parts
+    assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
     problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_epsilon(epsilon)
@@ -123,9 +123,9 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     assert (rows.bound, rows.error, rows.amount) == (0.0, 3.0, 0.0)
     # Of the others, too, none is worth its noise: but a mean cannot be published as 0.
     assert users.is_dropped
-    assert mean.parts == NUM_PARTS
+    assert mean.num_parts == NUM_PARTS
     alone = asked("rows; rows per group", SHOP)
-    assert [one.parts for one in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
+    assert [one.num_parts for one in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
 
 
 def test_a_proof_says_which_bounds_it_covers():

@@ -32,7 +32,7 @@ def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
     lines = FIVE.replace("rows per group within 50%", "quantile 0.9 within 3%")
     found = answer(lines, objective=Objective.REACH, noise=noise, delta=delta).found
     assert found.num_reached == 5
-    assert sum(line.parts for line in found.lines) <= 2**20
+    assert sum(line.num_parts for line in found.lines) <= 2**20
     # With a budget smaller by 1 % some line misses its own, however it is divided: the largest ratio says so.
     less = answer(
         lines, epsilon=found.budget.epsilon * 0.97, objective=Objective.LARGEST, noise=noise, delta=delta

@@ -16,7 +16,7 @@ from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
-from dpcore.training.scores import Measure, Over, compute_scores, score_constant
+from dpcore.training.scores import Measure, ScoreUnit, compute_scores, score_constant
 from dpcore.training.weighting import Cell, Method
 
 METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
@@ -86,13 +86,13 @@ def test_a_summary_has_the_mean_and_its_error():
     question = small(20)
     table = experiment.fill_table(question.make_empty_table())
     values = table.scores[3, :, Side.HELD_OUT, 1, 1]
-    found = table.summarise(Measure.ACCURACY, Over.USERS)
+    found = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
     assert found.mean[3] == pytest.approx(values.mean())
     assert found.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
     assert found.half_width[3] == pytest.approx(
         2.093024 * found.standard_error[3], rel=1e-6
     )  # t of 19, 97.5 %
-    empty = question.make_empty_table().summarise(Measure.LOSS, Over.ROWS)
+    empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert np.isnan(empty.mean).all()
     assert experiment.find_best(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
@@ -102,7 +102,7 @@ def test_a_summary_has_the_mean_and_its_error():
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     table = experiment.fill_table(small(10).make_empty_table())
     best = experiment.find_best(table, Method.CAP)
-    means = table.summarise(Measure.LOSS, Over.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
@@ -173,10 +173,10 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     alone = descent.train_cell(train, question.mechanism, question.cells[2], 0, range(6, 7))
     found = compute_scores(test, LossKind.LOGISTIC, alone)[0]
     assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(found, rel=1e-9)  # 6 = 2 modulo 4
-    values = table.select_scores(Measure.LOSS, Over.ROWS)[0]
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
     by_split = [values[split::4] for split in range(4)]
     within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
-    said = table.summarise(Measure.LOSS, Over.ROWS)
+    said = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert said.mean[0] == pytest.approx(values.mean())
     assert said.spread[0] == pytest.approx(math.sqrt(within))
     assert said.half_width[0] == pytest.approx(2.306004 * math.sqrt(within / 12), rel=1e-6)  # t of 8
@@ -296,14 +296,14 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
 def test_the_descent_without_noise_splits_the_excess():
     question = on_splits(40, 4, pace.apply_rule(Mechanism(5.0, 1e-6)))
     known = experiment.compute_references(question)
-    at = (Side.TRAINED, Over.ROWS, Measure.LOSS)
+    at = (Side.TRAINED, ScoreUnit.ROWS, Measure.LOSS)
     floor, quiet, unclipped = (
         known.average(of, *at)
         for of in (known.no_privacy, known.without_noise, known.without_noise_and_clipping)
     )
     loss = (
         experiment.fill_table(question.make_empty_table())
-        .summarise(Measure.LOSS, Over.ROWS, Side.TRAINED)
+        .summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
         .mean[0]
     )
     assert floor < unclipped < quiet < loss

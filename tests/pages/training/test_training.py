@@ -29,7 +29,7 @@ from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import prepare_rows
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from dpcore.training.weighting import Cell, Method
 from pages.shared.base import demo, keys
@@ -131,7 +131,7 @@ def drawn(figure, name: str):
 
 
 @pytest.mark.parametrize("measure", Measure)
-@pytest.mark.parametrize("over", Over)
+@pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
     figure = plotly_figures.draw(plots.plot_bounds(whole, measure, over))
     summary = whole.summarise(measure, over)
@@ -167,12 +167,12 @@ def test_the_axis_stays_while_the_budget_moves(whole):
     other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
-        assert plots.choose_limits(other, measure, Over.ROWS) == plots.choose_limits(
-            whole, measure, Over.ROWS
+        assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
+            whole, measure, ScoreUnit.ROWS
         )
         assert (
-            plots.choose_limits(whole, measure, Over.ROWS)[0]
-            < plots.choose_limits(whole, measure, Over.ROWS)[1]
+            plots.choose_limits(whole, measure, ScoreUnit.ROWS)[0]
+            < plots.choose_limits(whole, measure, ScoreUnit.ROWS)[1]
         )
 
 
@@ -184,10 +184,10 @@ def with_loss(found: TrainingSolution, cell: Cell, loss: float) -> TrainingSolut
 
 
 def test_the_card_says_what_the_runs_found(whole):
-    floor, guess = whole.average_references(Measure.LOSS, Over.ROWS)
+    floor, guess = whole.average_references(Measure.LOSS, ScoreUnit.ROWS)
     first = with_loss(whole, Cell(Method.FOLLOWED), floor + 0.01)
     said = said_of(first)
-    losses = first.summarise(Measure.LOSS, Over.ROWS)
+    losses = first.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert said.headline == "Train by clipped sums whose bound follows the users."
     numbers = {one.label: (one.text, one.note) for one in said.numbers}
     assert "Bound h" not in numbers
@@ -241,7 +241,7 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
             assert said.numbers[0].label == "Loss, users held out"  # no bound is recommended
             assert not said.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.draw(plots.plot_bounds(found, Measure.LOSS, Over.ROWS)).layout
+                plotly_figures.draw(plots.plot_bounds(found, Measure.LOSS, ScoreUnit.ROWS)).layout
             )
 
 
@@ -252,7 +252,9 @@ def test_other_losses_paces_and_relations_are_drawn(whole):
         {"loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
     ):
         other = view(replace(PARAMETERS, runs=3, **changes))
-        names = {t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, Over.ROWS)).data}
+        names = {
+            t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
+        }
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
         # The squared loss has no bounded slope.
         assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
@@ -272,11 +274,11 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
     )
     first = view(parameters, seen[0])
     assert first.runs == (0, 10)
-    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, Over.ROWS))
+    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.draw(plots.plot_bounds(whole, Measure.LOSS, Over.ROWS))
+    whole_figure = plotly_figures.draw(plots.plot_bounds(whole, Measure.LOSS, ScoreUnit.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     said = said_of(first)
     assert "10 of 12 runs so far" in said.detail
@@ -285,10 +287,10 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
 def test_the_table_and_the_files_hold_every_cell(whole):
     frame = tabs.methods_table(whole)
     assert len(frame) == len(whole.table.make_experiment.list_cells)
-    assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, Over.ROWS).mean)
+    assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
     sides = plots.plot_sides(whole).columns
     cells = whole.table.find_cells(Method.CLIPPED_SUM)
-    users = whole.summarise(Measure.LOSS, Over.USERS, 0).mean[cells]
+    users = whole.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
     assert '"schema": "sweetspot/training/2"' in said_of(whole).choice()
 
@@ -322,18 +324,23 @@ def assert_methods(figure, whole: TrainingSolution, means: np.ndarray) -> None:
 
 def test_the_page_shows_what_the_core_finds(page, whole):
     at = open_tab(page, "Behind the answer")
-    assert_methods(chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, Over.ROWS).mean)
+    assert_methods(
+        chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
     said = shown_texts(at)
     assert "9 runs of every method at every bound, on 3 splits" in said
     assert "Curves are simulated" in said
     assert "public input" in said
-    at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
+    at.session_state["training.measure"], at.session_state["training.over"] = (
+        Measure.ACCURACY,
+        ScoreUnit.USERS,
+    )
     fine(at.run())
-    drawn_means = whole.summarise(Measure.ACCURACY, Over.USERS).mean
+    drawn_means = whole.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
     assert_methods(chart(at, "training_methods_accuracy"), whole, drawn_means)
-    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
+    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
     assert "A bound that follows." in shown_texts(at)
@@ -451,7 +458,9 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     at.button(key="training_go_on").click()
     settled(fine(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
-    assert_methods(chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, Over.ROWS).mean)
+    assert_methods(
+        chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
 
 
 def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
