@@ -196,7 +196,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
     both: the error is convex in T. Bisection over the distinct totals by the sign of the slope finds the
-    piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.balance`).
+    piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.find_balance`).
 
     Returns:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.

@@ -168,13 +168,13 @@ def test_every_other_question_answers():
         ss.rating_weights(frame, value="amount", group="product", **user)
     rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
     assert rated.parameters.source is RatingSource.DATA
-    assert rated.found.table.ratings.num_users == frame["user_id"].nunique()
+    assert rated.solution.table.ratings.num_users == frame["user_id"].nunique()
     with pytest.raises(InvalidInput, match="This needs ratings"):
         ss.rating_weights(frame, **asked, **user)
     # A person's own data are meant where they are given, whatever the page begins with.
     tasks = ss.task_weights(frame, group="product", **user)
     assert (tasks.parameters.source, tasks.disclosure) == (TaskSource.DATA, Disclosure.PRIVATE)
-    assert tasks.found.tasks.graph.num_pairs == len(frame[["user_id", "product"]].drop_duplicates())
+    assert tasks.solution.tasks.graph.num_pairs == len(frame[["user_id", "product"]].drop_duplicates())
     owned = ss.owners(frame, **user)
     assert (owned.parameters.source, owned.disclosure) == (OwnersSource.DATA, Disclosure.PRIVATE)
     private = ss.mean_bound(frame, counts="private", **MEAN)
@@ -352,7 +352,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
-    plots.append([regression_plots.directions(regression.found, "ours")])
+    plots.append([regression_plots.directions(regression.solution, "ours")])
     # White paper has other colours, and the same traces: the first plot of each.
     figures = [plotly_figures.draw(plot) for of in plots for plot in of]
     for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):

@@ -75,8 +75,8 @@ def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.Refer
 def few_runs() -> Iterator[None]:
     """Training makes its runs beside the page whenever it is opened: a first curve is enough elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fill", first_runs)
-        patch.setattr(experiment, "references", of_first_split)
+        patch.setattr(experiment, "fill_table", first_runs)
+        patch.setattr(experiment, "compute_references", of_first_split)
         yield
 
 

@@ -231,7 +231,7 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
         at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
         short, noise = (float(np.asarray(plot.all_columns[name])[at]) for name in ("bias", "mean_noise"))
         away = np.abs(handle.place_dots(found.dots, short, noise))
-        error = answer.solution.error_at(float(bounds[at]))
+        error = answer.solution.evaluate_error(float(bounds[at]))
         assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
         # Where it stands first is at the number on the card.
         if bound is None:

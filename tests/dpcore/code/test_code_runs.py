@@ -497,7 +497,7 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     )
     mechanism = Mechanism(1.0, 1e-5)
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "noise_of", lambda *_: silence)
+    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     page = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 2.5), 0, range(1))
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
@@ -538,7 +538,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
         45.0,
     )
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "noise_of", lambda *_: silence)
+    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     if cell.method is Method.FOLLOWED:
         page = descent.descend_without_noise(rows, mechanism, True)
     else:

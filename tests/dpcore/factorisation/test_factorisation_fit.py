@@ -65,7 +65,7 @@ def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pyte
     whole = fit(ratings, settings, RANGE).item_vectors
     single = replace(ratings, values=ratings.values.astype(np.float32))
     assert fit(single, settings, RANGE).item_vectors == pytest.approx(whole, abs=2e-4)
-    monkeypatch.setattr("dpcore.factorisation.model.users_at_once", lambda d: 7)
+    monkeypatch.setattr("dpcore.factorisation.model.choose_block_size", lambda d: 7)
     assert fit(ratings, settings, RANGE).item_vectors == pytest.approx(whole, abs=1e-12)
 
 

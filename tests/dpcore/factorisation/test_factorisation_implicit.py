@@ -148,7 +148,7 @@ def test_items_are_solved_from_what_was_released_alone(
     found = []
     for seed in (1, 2):
         left = iter(released)
-        monkeypatch.setattr(implicit, "noisy_counts", lambda *_: counts)
+        monkeypatch.setattr(implicit, "count_with_noise", lambda *_: counts)
         monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, left=left: next(left))
         fitted = implicit.fit_private(implicit.select_choices(table(seed)), SETTINGS, scheme, spending, 0.5)
         assert fitted is not None

@@ -169,6 +169,6 @@ def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
     assert fitted.spending.count_share == 0.0
     alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "ALIKE_BELOW", 0.1)
+        patch.setattr(baselines, "EQUAL_WEIGHTS_BELOW", 0.1)
         by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     assert alike < by_counts - 0.003

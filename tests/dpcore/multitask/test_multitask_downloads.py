@@ -68,7 +68,7 @@ def test_names_cannot_break_the_file_or_run_as_formulas() -> None:
 
 
 def test_pair_weights_stream_in_pieces(random_graph, monkeypatch) -> None:
-    monkeypatch.setattr(files, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(files, "ROWS_PER_PIECE", 7)
     graph = random_graph(3)
     allocation = weights.allocate_by_power(TaskProblem.from_graph(graph, 0.3), 0.5)
     pieces = list(files.write_pair_weights(allocation, LABEL))

@@ -81,9 +81,9 @@ def test_calls_and_pages_begin_with_what_mean_begins_with():
         assert {name: getattr(said.parameters, name) for name in choose_defaults(data)} == dict(
             choose_defaults(data)
         )
-        own = ss.mean_bound(data, epsilon=said.found.lines[1].amount, lower=0, upper=100, counts="private")
-        assert said.found.lines[1].bound == own.bound
-        assert said.found.lines[1].error == pytest.approx(own.error, rel=1e-6)
+        own = ss.mean_bound(data, epsilon=said.solution.lines[1].amount, lower=0, upper=100, counts="private")
+        assert said.solution.lines[1].bound == own.bound
+        assert said.solution.lines[1].error == pytest.approx(own.error, rel=1e-6)
         # What is assumed of users is said in the words of Mean.
         assert any(
             one.lower() in " ".join(said.answer.assumptions).lower() for one in own.answer.assumptions[2:4]

@@ -87,7 +87,7 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     assert read_settings(file) == {"epsilon": 1}
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_settings(tmp_path / "none.toml")
-    monkeypatch.setattr(settings_file, "MOST_BYTES", 3)
+    monkeypatch.setattr(settings_file, "MAX_BYTES", 3)
     with pytest.raises(InvalidInput, match="more than 3 bytes"):
         read_settings(file)
 

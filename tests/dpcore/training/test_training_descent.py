@@ -227,7 +227,7 @@ def no_noise(monkeypatch):
     def zeros(mechanism, num_features, seed, runs):
         return np.zeros((mechanism.steps, num_features, len(runs))), np.zeros(len(runs))
 
-    monkeypatch.setattr(descent, "noise_of", zeros)
+    monkeypatch.setattr(descent, "draw_noise", zeros)
 
 
 @pytest.mark.parametrize("relation", Neighbours)

@@ -198,7 +198,7 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         return whole(rows, mechanism, of, *args, **options)
 
     whole = descent.train_cells
-    monkeypatch.setattr(descent, "train_together", together)
+    monkeypatch.setattr(descent, "train_cells", together)
     table = experiment.fill_table(question.make_empty_table())
     # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
     assert [len(of) for of in trained] == [1] * 2 + ([1] * 4 + [4] * 2) * 2 + [7] * 2
@@ -217,7 +217,7 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         alone.append(len(of))
         return np.zeros((rows.num_features, 2))
 
-    monkeypatch.setattr(descent, "train_together", one)
+    monkeypatch.setattr(descent, "train_cells", one)
     monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
     experiment.fill_table(question.make_empty_table())
     assert alone == [1] * 2 * 20
@@ -314,7 +314,7 @@ def test_the_descent_without_noise_splits_the_excess():
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
     every = experiment.compute_references(question)
-    monkeypatch.setattr(experiment, "LOOK_ROWS", 10)
+    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
     for name in ("no_privacy", "guessing"):
         assert getattr(once, name) == pytest.approx(getattr(every, name))

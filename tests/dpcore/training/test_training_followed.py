@@ -450,7 +450,7 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     monkeypatch.setattr(output, "PENALTY", 1e-3)
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     whole_search = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
-    monkeypatch.setattr(optimum, "_newton", lambda rows, *_: np.zeros(rows.num_features))
+    monkeypatch.setattr(optimum, "_minimise", lambda rows, *_: np.zeros(rows.num_features))
     slow = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 1e-3 * kappa * math.sqrt(3) * bound

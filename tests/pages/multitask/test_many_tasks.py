@@ -226,7 +226,7 @@ def test_few_tasks_have_few_buckets():
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     before = chart(at, "many_tasks_buckets")
-    monkeypatch.setattr(core, "weigh", None)
+    monkeypatch.setattr(core, "compare_weights", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
@@ -343,7 +343,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
     assert "times as long as Sweet Spot" in shown_texts(at)
     with monkeypatch.context() as patched:
-        patched.setattr(cvxpy_reference, "MOST_PAIRS", 10)
+        patched.setattr(cvxpy_reference, "MAX_PAIRS", 10)
         fine(at.run())
         assert "offered up to 10" in shown_texts(at)
         assert "multitask.cvxpy_job_start" not in [button.key for button in at.button]

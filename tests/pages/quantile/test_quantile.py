@@ -155,7 +155,7 @@ def test_the_answer_is_that_of_the_core():
 
 def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (asked(), asked(weighting=Weighting.CAP)):
-        view = answer.found
+        view = answer.solution
         low, high = view.good_enough
         tried = view.choices.of(view.kind).tried
         inside = (tried.bounds >= low) & (tried.bounds <= high)
@@ -173,7 +173,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
     found = asked(weighting=Weighting.CAP)
-    smooth, best = found.found.choices.smooth, found.found.choices.cap
+    smooth, best = found.solution.choices.smooth, found.solution.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
@@ -225,7 +225,7 @@ def test_an_own_bound_is_compared():
 
 def test_density_and_nearness_are_exact():
     found = asked(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, found.found.bound)
+    out = quantile.output(problem(), WeightKind.CAP, found.solution.bound)
     x, density = trace(figure(found, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
@@ -279,7 +279,7 @@ def test_other_bases_and_no_bound_are_used(given, base):
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     found = asked(quantiles="0.9, 0.1")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.found.bound)
+    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
     words = words_of(found)
     near = figure(found, "near")
     for one in together.outputs:
@@ -303,7 +303,9 @@ def test_the_bound_from_counts_uses_no_values():
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(asked(**given, population=True).found)
+    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(
+        asked(**given, population=True).solution
+    )
 
 
 def test_ties_cost_what_no_budget_can_buy_back():
@@ -351,7 +353,7 @@ def test_columns_hold_what_is_drawn():
     found = asked(weighting=Weighting.CAP)
     columns = found.plots["quantile-error"]().columns
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = plots.density(found.found, SHOP, (0.0, 100.0)).columns
+    density = plots.density(found.solution, SHOP, (0.0, 100.0)).columns
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
@@ -565,7 +567,7 @@ def test_a_poor_base_is_drawn_and_said():
     at.session_state["quantile.tabs"] = "Base distribution"
     settled(fine(at.run()))
     assert "ν gives β = " in shown_texts(at)
-    bound = asked().found.bound
+    bound = asked().solution.bound
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
@@ -580,7 +582,7 @@ def test_a_poor_base_is_drawn_and_said():
 
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
-    view = asked().found
+    view = asked().solution
     sampled = several.sample_answers(view.together, 5000)
     drawn = drawn_of(plots.samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")

@@ -147,7 +147,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         on_page = ss.quantile_bound(data_set, **said)
         asked = on_page.parameters
         assert asked.protects_users
-        bound = on_page.found.bound
+        bound = on_page.solution.bound
         assert quantile_against(data_set, asked).compute_best(epsilon)[0] == bound == on_page.bound
         drawn = drawing.asked_for(on_page.answer, data_set, drawing.Beside())
         assert not on_page.answer.setting.list_differences(drawn.setting)

@@ -276,7 +276,7 @@ def test_figures_of_a_page_carry_its_question(monkeypatch):
         files[next(iter(data))] = text
         return text
 
-    monkeypatch.setattr(csv_files, "columns_csv", kept)
+    monkeypatch.setattr(csv_files, "write_columns", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
     at = open_app("Mean", **SHOP, own_cap="9", upper="100")

@@ -51,7 +51,7 @@ WHOLE = (
 def all_runs():
     """As a script makes them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fill", FILL)
+        patch.setattr(experiment, "fill_table", FILL)
         yield
 
 
@@ -145,8 +145,8 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     assert re.findall(r"\\citep(?:\[[^\]]*\])?\{(\w+)\}", methods.latex)
     # Of private data the same question says nothing that these data say.
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
-    if methods.chosen is ChoiceSource.COMPUTED:
-        assert methods.found not in hidden._marked
+    if methods.choice_source is ChoiceSource.COMPUTED:
+        assert methods.sentences not in hidden._text_with_citations
         assert "not cover that choice" in hidden.text
     assert hidden.shown is Disclosure.PUBLIC
 

@@ -376,7 +376,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
         return experiment_fill(table, on_more=tell, should_stop=stop, **options)
 
     experiment_fill = experiment.fill_table
-    monkeypatch.setattr(experiment, "fill", fill)
+    monkeypatch.setattr(experiment, "fill_table", fill)
     sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "splits": "1"}
     # The first is stopped early; the second goes on; the third has it all.
     first = settled(open_app(TITLE, **sample))
@@ -465,7 +465,9 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
 
 def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     # Two columns of the nine: each takes all m² steps.
-    monkeypatch.setattr(bassily, "cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest)))
+    monkeypatch.setattr(
+        bassily, "list_paper_cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest))
+    )
     at = open_tab(page, "The paper's learner")
     assert "no protection" in shown_texts(at)
     assert "training.paper_job" not in at.session_state
@@ -578,7 +580,7 @@ def _cut(loaded):
 
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "LOOK_ROWS", 20)
+    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
     look = experiment.make_first_look(question())
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
