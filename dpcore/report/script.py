@@ -78,7 +78,7 @@ def write_script(
             is called.
     """
     code = Code()
-    code.import_name("on_white", "dpcore.report.plotly_figures")
+    code.import_name("draw_on_white", "dpcore.report.plotly_figures")
     numbers = "label, number in answer.numbers.iterrows()"
     if call is None:
         numbers = "label, number in ((one.label, one) for one in answer.numbers)"
@@ -123,7 +123,7 @@ _FIGURES_CODE = """
 # A plot is data: `plot.columns` holds what is drawn. Each becomes a file that opens in a browser without a network.
 for make in answer.plots.values():
     plot = make()
-    on_white(plot).write_html(f"{plot.key}.html", include_plotlyjs="directory")
+    draw_on_white(plot).write_html(f"{plot.key}.html", include_plotlyjs="directory")
     print(f"Figure: {plot.key}.html")
 """
 

@@ -128,11 +128,11 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
         if entered is not DataSource.UPLOAD:
             return "data = None  # The settings name the sample, or say how the data are generated."
         code.import_name("TrainingData", "dpcore.training.training_data")
-        code.import_name("scaling_of", "dpcore.training.rows")
+        code.import_name("make_scaling", "dpcore.training.rows")
         return (
             f"{write_table_cell(code, source, public_only, data.design)}\n"
             f"ranges = {dict(data.ranges)!r}\n"
-            "scaling = scaling_of(data, design, ranges)\n"
+            "scaling = make_scaling(data, design, ranges)\n"
             "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
         )
 
