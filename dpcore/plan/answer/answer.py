@@ -36,6 +36,7 @@ def build_answer(
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
+    compares_noises = solution is None
     solution = solve(dataset, parameters) if solution is None else solution
     proofs, assumptions = words.list_proofs(solution, parameters), words.list_assumptions(solution)
     numbers = words.build_numbers(solution, parameters)
@@ -70,7 +71,7 @@ def build_answer(
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
     )
-    return add_noise_comparison(answer, dataset) if solution is None else answer
+    return add_noise_comparison(answer, dataset) if compares_noises else answer
 
 
 def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:

@@ -318,7 +318,7 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
     once = experiment.compute_references(question)
     for name in ("no_privacy", "guessing"):
         assert getattr(once, name) == pytest.approx(getattr(every, name))
-    for name in ("quiet", "unclipped"):
+    for name in ("without_noise", "without_noise_and_clipping"):
         ours, theirs = getattr(once, name), getattr(every, name)
         assert ours[0] == pytest.approx(theirs[0])
         assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - every.no_privacy[0])
