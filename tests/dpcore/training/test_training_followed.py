@@ -396,7 +396,7 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
 def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell):
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     monkeypatch.setattr(
-        descent, "noise_of", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
+        descent, "draw_noise", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
     )
     rows = generated(120, informative=2, signal=60.0)
     mechanism = pace.apply_rule(Mechanism(20.0, 1e-6))
@@ -459,7 +459,7 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     def objective(theta):
         margins = rows.signed @ theta
         slope = rows.signed.T @ (weights * loss.differentiate(margins)) + penalty * theta
-        return weights @ loss.at(margins) + penalty / 2 * theta @ theta, slope
+        return weights @ loss.evaluate(margins) + penalty / 2 * theta @ theta, slope
 
     by_scipy = minimize(
         objective, np.zeros(3), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-12}
