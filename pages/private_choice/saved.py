@@ -121,7 +121,7 @@ def _read(part: JsonValue) -> tuple[Kind, Drawn] | None:
         part.refuse("a unit and a column go with the bound on a total")
         return None
     kind, names = _CONDITIONS[wanted]
-    numbers = given["condition"].each(
+    numbers = given["condition"].read_members(
         dict.fromkeys(names, JsonValue.get_number),
         {USER_SHARE: JsonValue.get_number} if wanted in _OF_TABLE else {},
     )

@@ -278,7 +278,7 @@ def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
     numbers = numbers_of(cells, delimiter, whole)
     assert numbers.problem is not None
     # Rows start on line 3, under sep= and the header; where both marks stand, 1.234 is the first example.
-    assert numbers.problem.where == f"line {3 if cells[0] == '1.234' else 4}, column x"
+    assert numbers.problem.location == f"line {3 if cells[0] == '1.234' else 4}, column x"
     assert numbers.problem.remedy
     assert np.isnan(numbers.values).all()
 

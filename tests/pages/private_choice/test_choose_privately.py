@@ -509,7 +509,7 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     assert links.UPLOAD_MARK in address
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Choose privately", **address)
-    said = {problem.what for problem in anew.session_state[keys.LINK_PROBLEMS]}
+    said = {problem.message for problem in anew.session_state[keys.LINK_PROBLEMS]}
     assert said == {links.RELOADED, links.SPENT_GONE}
     assert "the first on these data in this window" in shown_texts(anew)
     assert links.SPENT_MARK not in address_of(anew)

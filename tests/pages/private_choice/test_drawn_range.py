@@ -166,7 +166,7 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     assert followed.session_state["private_choice.range_known"] is Known.LOWEST
     assert followed.session_state["private_choice.range_lower"] == 2.5
     assert followed.session_state["private_choice.range_users"] is None
-    said = [one.what for one in followed.session_state[keys.LINK_PROBLEMS]]
+    said = [one.message for one in followed.session_state[keys.LINK_PROBLEMS]]
     assert any("range_users" in one for one in said)
     # A bad one in a tab keeps nobody from the answer.
     filled(at, unit=-1.0)

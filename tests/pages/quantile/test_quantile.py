@@ -142,7 +142,7 @@ def test_the_answer_is_that_of_the_core():
         wording.percent(unbounded.expected_rank_error),
     ]
     assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(answer)
-    assert float(answer.numbers[0].copied) == pytest.approx(best.bound, rel=1e-14)
+    assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
     words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
@@ -164,9 +164,9 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
-    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.good_enough
+    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.near_optimal
     # A bound from counts was not chosen by its error.
-    assert not asked(bound_from=BoundFrom.COUNTS).good_enough
+    assert not asked(bound_from=BoundFrom.COUNTS).near_optimal
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():

@@ -213,7 +213,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     found = function(loaded, asked)
     assert isinstance(found, BoundComparison)
     assert found.compute_errors is not None
-    rows = asked.experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    rows = asked.make_experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
     eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):

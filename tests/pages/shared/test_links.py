@@ -754,7 +754,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
     other = open_app("Mean", **address_of(at))
-    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)
@@ -771,7 +771,7 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     assert with_pin == without | {links.KEPT_MARK: "1"}
     assert query(link_of(at)) == without  # whoever gets a link has lost nothing
     other = open_app("Mean", **with_pin)
-    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
     assert address_of(other) == without
 

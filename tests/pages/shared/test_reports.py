@@ -132,7 +132,7 @@ def assert_sentences_for_a_methods_section(methods, told, page):
         assert told is None
         assert not page.of_class("methods")
         return
-    assert told == {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
+    assert told == {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
     assert " ".join(methods.text.split()) in page.text
     assert "@misc{sweetspot," in page.text
     assert "ε = 1" in methods.text
@@ -148,7 +148,7 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     if methods.choice_source is ChoiceSource.COMPUTED:
         assert methods.sentences not in hidden._text_with_citations
         assert "not cover that choice" in hidden.text
-    assert hidden.shown is Disclosure.PUBLIC
+    assert hidden.shown_disclosure is Disclosure.PUBLIC
 
 
 def test_public_data_have_one_report():

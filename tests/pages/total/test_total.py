@@ -181,8 +181,8 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     assert total.optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
         card = of_values(sign * totals, 2.0, measure=Measure.BOUND)
-        numbers = [part for one in card.numbers for part in (one.text, one.copied)]
-        said = "\n".join([card.headline, card.good_enough, *numbers])
+        numbers = [part for one in card.numbers for part in (one.text, one.text_to_copy)]
+        said = "\n".join([card.headline, card.near_optimal, *numbers])
         assert "24,75" not in said
         assert "2475" not in said
         code = write(card.code.forms[0][1], Library.PYTHON).text

@@ -152,7 +152,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
-    sizes = whole.table.make_experiment.train.sizes
+    sizes = whole.table.experiment.train.sizes
     h, weight = drawn(figure, "W, the heaviest user's share")
     by_hand = [
         np.minimum(max(bound, 1.0), sizes).max() / np.minimum(max(bound, 1.0), sizes).sum() for bound in h
@@ -286,7 +286,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
 
 def test_the_table_and_the_files_hold_every_cell(whole):
     frame = tabs.methods_table(whole)
-    assert len(frame) == len(whole.table.make_experiment.list_cells)
+    assert len(frame) == len(whole.table.experiment.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
     sides = plots.plot_sides(whole).columns
     cells = whole.table.find_cells(Method.CLIPPED_SUM)
@@ -382,7 +382,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     first = settled(open_app(TITLE, **sample))
     made = first.session_state[JOB].result
     second = settled(open_app(TITLE, **sample))
-    assert 0 < made.table.runs_done.sum() < 2 * len(made.table.make_experiment.list_cells)
+    assert 0 < made.table.runs_done.sum() < 2 * len(made.table.experiment.cells)
     assert begun == [0, int(made.table.runs_done.sum())]
     assert "2 runs of every method at every bound" in shown_texts(second)
     third = fine(open_app(TITLE, **sample))
