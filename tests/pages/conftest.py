@@ -50,12 +50,12 @@ FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
     """As `experiment.fill`, until there is a first curve."""
-    if not {"on_more", "should_stop"} <= named.keys():
+    if not {"on_update", "should_stop"} <= named.keys():
         return FILL(table, **named)
     told: list[object] = []
-    tell, stop = named["on_more"], named["should_stop"]
+    tell, stop = named["on_update"], named["should_stop"]
     named |= {
-        "on_more": lambda more: (told.append(more), tell(more)),
+        "on_update": lambda more: (told.append(more), tell(more)),
         "should_stop": lambda: bool(told) or stop(),
     }
     return FILL(table, **named)
@@ -66,7 +66,7 @@ def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.Refer
     found = REFERENCES(dataclasses.replace(asked, further_splits=()), *rest)
     if found is None:
         return None
-    scores = ("no_privacy", "guessing", "quiet", "unclipped")
+    scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")
     all_of = {name: np.repeat(getattr(found, name), len(asked.splits), axis=0) for name in scores}
     return dataclasses.replace(found, **all_of)
 

@@ -360,20 +360,20 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     begun: list[int] = []
 
-    def fill(table, *, should_stop, on_more=None, **options):
-        if on_more is None:  # Runs that decide between the closest, as the second makes them.
+    def fill(table, *, should_stop, on_update=None, **options):
+        if on_update is None:  # Runs that decide between the closest, as the second makes them.
             return experiment_fill(table, should_stop=should_stop, **options)
         begun.append(int(table.runs_done.sum()))
         told: list[Table] = []
 
         def tell(more):
             told.append(more)
-            on_more(more)
+            on_update(more)
 
         def stop():
             return should_stop() or bool(told and len(begun) == 1)
 
-        return experiment_fill(table, on_more=tell, should_stop=stop, **options)
+        return experiment_fill(table, on_update=tell, should_stop=stop, **options)
 
     experiment_fill = experiment.fill_table
     monkeypatch.setattr(experiment, "fill_table", fill)
