@@ -191,7 +191,7 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
     for pushed in range(1, mechanism.steps + 1):
         theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
         for step in range(1, mechanism.steps + 1):
-            theta = theta - mechanism.rate * (eigenvalues * theta + (step == pushed))
+            theta = theta - mechanism.learning_rate * (eigenvalues * theta + (step == pushed))
             averaged += theta * (step >= first) / (mechanism.steps - first + 1)
         found += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
     return found
