@@ -130,7 +130,7 @@ def _first_line(name: str) -> str:
     """What a question answers. Read as text: to import all that answers takes seconds."""
     package = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
     found = re.search(
-        r'^def answered\(.*?"""(.*?)\n', package.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r'^def build_answer\(.*?"""(.*?)\n', package.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     assert found is not None
     return found[1]
