@@ -1,4 +1,4 @@
-"""Where curves over a bound are drawn, on which axis, and which users stand below them. Pure: numbers out."""
+"""The bounds at which curves are drawn, the limits of axes, and the users that are drawn below. Pure: numbers out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.handle import MOST_USERS, Users
+from dpcore.answer.handle import MAX_USERS, UserBars
 from dpcore.answer.plot import Axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
@@ -14,11 +14,11 @@ from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 CURVE_POINTS = 240
 
 
-def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -> FloatArray:
-    """Bounds to draw: log-spaced from s_1 to s_m, all sizes where they are few.
+def choose_curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -> FloatArray:
+    """Choose the bounds to draw: log-spaced from s_1 to s_m, all sizes if they are few.
 
-    Where all users have equally many rows the curve is drawn to twice that size, since there is nothing
-    between s_1 and s_m.
+    If all users have equally many rows, the curve is drawn to twice that size, since nothing lies between s_1
+    and s_m.
     """
     low, high = float(histogram.min_size), float(histogram.max_size)
     sizes = histogram.sizes.astype(np.float64)
@@ -26,13 +26,13 @@ def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -
 
 
 BOUND_AXIS = "Bound (rows per user)"
-ROWS = "rows per user"
+ROWS_UNIT = "rows per user"
 """The unit of a bound on rows."""
 
 
-def bound_axis(limits: tuple[float, float]) -> Axis:
-    """The horizontal axis of curves over a bound."""
-    return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")
+def build_bound_axis(limits: tuple[float, float]) -> Axis:
+    """Build the horizontal axis of curves over a bound."""
+    return Axis("bound", ROWS_UNIT, limits, title=BOUND_AXIS, number_format=",.3~r")
 
 
 MARGIN = 1.1
@@ -41,59 +41,65 @@ SMALLEST_PART = 30.0
 """A part of an error this many times smaller than the least error need not be seen on its axis."""
 
 
-def fitted_limits(whole: FloatArray, parts: FloatArray | None = None) -> tuple[float, float]:
-    """Ends of a log axis around curves, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
+def fit_limits(curves: FloatArray, part_curves: FloatArray | None = None) -> tuple[float, float]:
+    """Fit the limits of a log axis to curves, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
 
     Args:
-        whole: What must be seen, of any shape; what is not finite or not above 0 is left out.
-        parts: What ``whole`` is made of, of any shape; it may leave the axis at its lower end, `SMALLEST_PART`.
+        curves: Values that must be visible, of any shape; only finite ones above 0 count.
+        part_curves: The parts of ``curves``, of any shape; they may leave the axis at its lower end, `SMALLEST_PART`.
     """
-    shown = whole[np.isfinite(whole) & (whole > 0.0)]
-    if not shown.size:
+    positive_values = curves[np.isfinite(curves) & (curves > 0.0)]
+    if not positive_values.size:
         return 1.0, 10.0
-    low, high = float(shown.min()), float(shown.max())
-    if parts is not None:
-        low = float(parts[parts > low / SMALLEST_PART].min(initial=low))
-    return _round(low / MARGIN, up=False), _round(high * MARGIN, up=True)
+    low, high = float(positive_values.min()), float(positive_values.max())
+    if part_curves is not None:
+        low = float(part_curves[part_curves > low / SMALLEST_PART].min(initial=low))
+    return _round_to_step(low / MARGIN, is_upwards=False), _round_to_step(high * MARGIN, is_upwards=True)
 
 
-def _round(value: float, up: bool) -> float:
-    """The next 1, 2 or 5 times a power of ten."""
+def _round_to_step(value: float, is_upwards: bool) -> float:
+    """Round to the next 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     steps = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
     return (
-        min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
+        min(step for step in steps if step >= value)
+        if is_upwards
+        else max(step for step in steps if step <= value)
     )
 
 
-def rounded_limits(values: FloatArray) -> tuple[float, float]:
-    """Whole powers of ten around positive values."""
-    fine = values[np.isfinite(values) & (values > 0.0)]
-    low, high = (float(fine.min()), float(fine.max())) if fine.size else (1.0, 10.0)
-    below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return 10.0**below, 10.0 ** max(above, below + 1)
+def round_to_powers(values: FloatArray) -> tuple[float, float]:
+    """Round the limits of positive values to whole powers of ten."""
+    positive_values = values[np.isfinite(values) & (values > 0.0)]
+    low, high = (
+        (float(positive_values.min()), float(positive_values.max())) if positive_values.size else (1.0, 10.0)
+    )
+    low_power, high_power = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return 10.0**low_power, 10.0 ** max(high_power, low_power + 1)
 
 
-def some_users(
-    values: FloatArray, users: FloatArray, unit: str, what: str = "user", by_second: bool = False
-) -> Users:
-    """Users of all sizes at even ratios of rank, the heaviest first, as heavy tails are seen best so.
+def sample_users(
+    values: FloatArray, users: FloatArray, unit: str, unit_name: str = "user", is_cut_by_second: bool = False
+) -> UserBars:
+    """Sample users of all sizes at even ratios of rank, the heaviest first, which shows heavy tails best.
 
     Args:
-        values: What a user adds, distinct and ascending, shape (k,).
-        users: How many users add that, shape (k,).
-        unit: What is added, for the title.
-        what: What the bars are, where they are no users.
-        by_second: As of `Users`.
+        values: The contribution of a user, distinct and ascending, shape (k,).
+        users: The number of users with each, shape (k,).
+        unit: The unit of a contribution, for the title.
+        unit_name: The name of a bar, if it is not a user.
+        is_cut_by_second: See `UserBars`.
     """
-    reached = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
-    total = float(reached[-1])
-    few = total <= MOST_USERS
-    ranks = np.arange(1.0, total + 1.0) if few else np.unique(np.floor(np.geomspace(1.0, total, MOST_USERS)))
-    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(reached, ranks)]
-    of_all = wording.counted(ranks.size, what) if ranks.size == total else (
-        f"{ranks.size} of {wording.counted(int(total), what)}"
+    cumulative_users = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
+    total = float(cumulative_users[-1])
+    shows_all = total <= MAX_USERS
+    ranks = (
+        np.arange(1.0, total + 1.0) if shows_all else np.unique(np.floor(np.geomspace(1.0, total, MAX_USERS)))
+    )
+    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(cumulative_users, ranks)]
+    count_text = wording.counted(ranks.size, unit_name) if ranks.size == total else (
+        f"{ranks.size} of {wording.counted(int(total), unit_name)}"
     )  # fmt: skip
     # Rows are what the bound is about, and need no word.
-    title = wording.capital(of_all) + ("" if unit == "rows" else f" by {unit}")
-    return Users(at_ranks, title, by_second)
+    title = wording.capital(count_text) + ("" if unit == "rows" else f" by {unit}")
+    return UserBars(at_ranks, title, is_cut_by_second)

@@ -1,4 +1,4 @@
-"""What a person chooses on the page Data owners, as one validated object."""
+"""The settings of the page *Join or train alone*, as one validated object."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import math
 from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
-from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
+from dpcore.common.errors import refuse
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.regimes import MapAxis
 from dpcore.data_owners.study import Records, Study
-from dpcore.data_owners.unequal import capped
+from dpcore.data_owners.unequal import cap_owners
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MOST_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
+MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
 """So many owners still have half a dozen records each; those of an upload are as many as they are."""
-MOST_VALUES, MOST_RUNS = 6, 5
-TRAINING = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
+MAX_VALUES, MAX_RUNS = 6, 5
+TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 """Fields that only training depends on."""
 
 ASSUMPTIONS = (
@@ -38,7 +38,7 @@ ASSUMPTIONS = (
 
 
 class OwnersSource(enum.Enum):
-    """Whose owners the question is about."""
+    """The source of the owners that the question is about."""
 
     ENTERED = "entered"
     DATA = "data"
@@ -93,8 +93,8 @@ class OwnersParameters:
     sampling_constant: float = 1.0
     privacy_constant: float = 1.0
     own_cap: int | None = None
-    x_axis: Axis = Axis.OWNERS
-    y_axis: Axis = Axis.EPSILON
+    x_axis: MapAxis = MapAxis.OWNERS
+    y_axis: MapAxis = MapAxis.EPSILON
     train_on: Records = Records.DIGITS
     train_owners: str = "4, 16, 64"
     train_epsilons: str = "0.25, 1"
@@ -105,16 +105,16 @@ class OwnersParameters:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_OWNERS, **{"the number of owners n": self.owners})
-            entered = problems.whole(1, MAX_RECORDS, **{"the records per owner m": self.records})
+            has_valid_records = problems.whole(1, MAX_RECORDS, **{"the records per owner m": self.records})
             problems.whole(0, MAX_PARAMETERS, **{"the shared parameters ℓ": self.shared})
             problems.whole(0, MAX_PARAMETERS, **{"the personal parameters k": self.personal})
             if self.unit is Unit.USER:
-                fine = problems.between(
+                has_valid_user = problems.between(
                     1.0, MAX_RECORDS, **{"the records per user m/r": self.records_per_user}
                 )
                 if (
-                    fine
-                    and entered
+                    has_valid_user
+                    and has_valid_records
                     and self.source is OwnersSource.ENTERED
                     and (self.records_per_user or 1) > self.records
                 ):
@@ -144,20 +144,25 @@ class OwnersParameters:
             self._check_training(problems)
 
     def _check_training(self, problems: Problems) -> None:
-        most = MOST_OWNERS[self.train_on]
-        for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MOST_VALUES):
-            problems.whole(2, most, **{"each number of owners to train with": owner_count})
-        for epsilon in checked_numbers(problems, "budgets ε to train with", self.train_epsilons, MOST_VALUES):
+        """Add the problems of the settings of a training."""
+        max_owners = MAX_TRAIN_OWNERS[self.train_on]
+        for owner_count in parse_checked_numbers(
+            problems, "numbers of owners", self.train_owners, MAX_VALUES
+        ):
+            problems.whole(2, max_owners, **{"each number of owners to train with": owner_count})
+        for epsilon in parse_checked_numbers(
+            problems, "budgets ε to train with", self.train_epsilons, MAX_VALUES
+        ):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
-        problems.whole(1, MOST_RUNS, **{"the number of runs": self.train_runs})
-        problems.whole(0, 2**32 - 1 - MOST_RUNS, **{"the seed of the training": self.train_seed})
+        problems.whole(1, MAX_RUNS, **{"the number of runs": self.train_runs})
+        problems.whole(0, 2**32 - 1 - MAX_RUNS, **{"the seed of the training": self.train_seed})
 
     @property
     def study(self) -> Study:
-        """What is trained: with the page's δ and unit of protection."""
+        """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(n) for n in numbers_of(self.train_owners)),
-            epsilons=numbers_of(self.train_epsilons),
+            owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,
             unit=self.unit,
@@ -165,35 +170,39 @@ class OwnersParameters:
         )
 
     @property
-    def about_bounds(self) -> OwnersParameters:
-        """The same without what only training depends on."""
-        plain = OwnersParameters(self.epsilon)
-        return replace(self, **{name: getattr(plain, name) for name in TRAINING})
+    def without_training(self) -> OwnersParameters:
+        """Return the same question with default settings of the training."""
+        defaults = OwnersParameters(self.epsilon)
+        return replace(self, **{name: getattr(defaults, name) for name in TRAINING_FIELDS})
 
     @property
     def whole_owner(self) -> bool:
-        """Whether an owner is one unit of protection."""
+        """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
 
-    def collaboration(self) -> Collaboration:
-        """The owners as entered, all alike."""
-        unit = {
+    def collaborate(self) -> Collaboration:
+        """Return the entered owners, all of one size."""
+        unit_sizes = {
             Unit.RECORD: 1.0,
             Unit.USER: float(self.records_per_user or 1.0),
             Unit.OWNER: float(self.records),
         }
         # As float64: Python's whole numbers would grow beyond what NumPy takes.
         counts = {name: float(getattr(self, name)) for name in ("owners", "records", "shared", "personal")}
-        return built_from(Collaboration, self, records_per_unit=unit[self.unit], **counts)
+        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit], **counts)
 
-    def of_histogram(self, histogram: ContributionHistogram, cap: float | None = None) -> Collaboration:
-        """The owners of a histogram of records per owner; of each at most ``cap`` records, or all.
+    def collaborate_on_histogram(
+        self, histogram: ContributionHistogram, cap: float | None = None
+    ) -> Collaboration:
+        """Return the owners of a histogram of records per owner, with at most ``cap`` records each, or all.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
-            raise refusal("a user cannot have more records than the largest owner has")
-        most = float(histogram.max_size if cap is None else cap)
-        found = capped(histogram, most, self.collaboration(), self.whole_owner)
-        return found.having(records=float(found.records), evenness=float(found.evenness))
+            raise refuse("a user cannot have more records than the largest owner has")
+        largest_cap = float(histogram.max_size if cap is None else cap)
+        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.whole_owner)
+        return capped_owners.replace(
+            records=float(capped_owners.records), evenness=float(capped_owners.evenness)
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.study import Records
 from pages.data_owners.question import QUESTION
 from pages.shared.fields import fields
@@ -41,7 +41,7 @@ def read(places: layout.Places) -> OwnersParameters | None:
     unused = [*(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))]
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
-        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
+        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING_FIELDS)
     return found
 
 

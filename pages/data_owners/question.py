@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import AXES
+from dpcore.data_owners.regimes import AXIS_TITLES
 from dpcore.data_owners.study import Records
 from dpcore.dataset import Dataset
 from pages.shared.base.question import Field, From, Question, public
@@ -110,8 +110,8 @@ QUESTION = Question(
             placeholder="optional",
             width=130,
         ),
-        "x_axis": public("Map, across", options=AXES, as_list=True, width=210),
-        "y_axis": public("Map, upwards", options=AXES, as_list=True, width=210),
+        "x_axis": public("Map, across", options=AXIS_TITLES, as_list=True, width=210),
+        "y_axis": public("Map, upwards", options=AXIS_TITLES, as_list=True, width=210),
         "train_on": public(
             "Records",
             "1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two "
